@@ -1,0 +1,3 @@
+module github.com/onceward/onceward
+
+go 1.26.0
