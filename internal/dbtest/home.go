@@ -13,13 +13,51 @@ import (
 const (
 	homePrefix = "onceward-test-"
 	lockName   = "lock"
+
+	memoryFreeBytesMin = 2 << 30
 )
 
-// home makes, once per process, the directory that holds the data of all its servers, after removing those of processes that died.
-var home = sync.OnceValues(func() (string, error) {
-	sweepHomes(os.TempDir())
-	return newHome(os.TempDir())
-})
+// homes are this process's directories for the data of its servers, by the directory in which each lies.
+var homes = struct {
+	sync.Mutex
+	under map[string]string
+}{under: map[string]string{}}
+
+// home returns this process's home under temp. The first call makes it, and removes those of processes that died.
+func home(temp string) (string, error) {
+	homes.Lock()
+	defer homes.Unlock()
+	if dir, ok := homes.under[temp]; ok {
+		return dir, nil
+	}
+	sweepHomes(temp)
+	dir, err := newHome(temp)
+	if err == nil {
+		homes.under[temp] = dir
+	}
+	return dir, err
+}
+
+// removeHomes removes all homes of this process, when it needs no server any more.
+func removeHomes() {
+	homes.Lock()
+	defer homes.Unlock()
+	for temp, dir := range homes.under {
+		_ = os.RemoveAll(dir)
+		delete(homes.under, temp)
+	}
+}
+
+// memoryTemp returns a directory in memory for data that need not be durable: making a database is making 300 files, which takes
+// 50 ms there and up to 400 ms on a disk. Where memory is short, or TMPDIR says otherwise, it is the usual directory.
+func memoryTemp() string {
+	const dir = "/dev/shm"
+	var free syscall.Statfs_t
+	if os.Getenv("TMPDIR") != "" || syscall.Statfs(dir, &free) != nil || int64(free.Bavail)*int64(free.Bsize) < memoryFreeBytesMin {
+		return os.TempDir()
+	}
+	return dir
+}
 
 // newHome makes a home under temp. A home is locked as long as its process lives: unlike a process id, the lock cannot be mistaken, not
 // even by a container that sees the same directory and other processes. It is locked before it gets its name, so that no sweep
@@ -65,9 +103,9 @@ func sweepHomes(temp string) {
 	}
 }
 
-// serverDir makes a directory for one server, owned by the account that it will run as.
-func serverDir(name string, account *syscall.Credential) (string, error) {
-	parent, err := home()
+// serverDir makes a directory for one server in our home under temp, owned by the account that the server will run as.
+func serverDir(temp, name string, account *syscall.Credential) (string, error) {
+	parent, err := home(temp)
 	if err != nil {
 		return "", err
 	}

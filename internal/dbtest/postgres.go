@@ -30,6 +30,14 @@ type PostgresOptions struct {
 	Settings []string
 }
 
+// temp is where the data lie: what need not survive the machine lies in memory.
+func (o PostgresOptions) temp() string {
+	if o.Durable {
+		return os.TempDir()
+	}
+	return memoryTemp()
+}
+
 // Postgres is a private PostgreSQL server. Its superuser "postgres" needs no password.
 type Postgres struct {
 	*server
@@ -63,7 +71,7 @@ func NewPostgres(options PostgresOptions) (*Postgres, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := serverDir("postgres", owner)
+	dir, err := serverDir(options.temp(), "postgres", owner)
 	if err != nil {
 		return nil, err
 	}
@@ -157,10 +165,10 @@ func (p *Postgres) data() string { return filepath.Join(p.dir, "data") }
 func (p *Postgres) settings(options PostgresOptions) []string {
 	settings := []string{
 		"listen_addresses=127.0.0.1", "port=" + strconv.Itoa(p.port), "unix_socket_directories=",
-		"max_connections=200", "shared_buffers=64MB", "timezone=UTC", "log_timezone=UTC",
+		"max_connections=200", "shared_buffers=64MB", "dynamic_shared_memory_type=mmap", "timezone=UTC", "log_timezone=UTC",
 	}
 	if !options.Durable {
-		settings = append(settings, "fsync=off", "full_page_writes=off")
+		settings = append(settings, "fsync=off", "full_page_writes=off", "min_wal_size=32MB", "max_wal_size=256MB")
 	}
 	arguments := []string{"-D", p.data()}
 	for _, setting := range append(settings, options.Settings...) {

@@ -33,7 +33,7 @@ type server struct {
 	arguments   []string
 	ready       func(pid int) bool // the process with this id accepts connections
 	stopSignal  syscall.Signal     // an orderly end, without waiting for clients
-	deathSignal syscall.Signal     // what the kernel sends when this process dies
+	deathSignal syscall.Signal     // an end at once; also what the kernel sends when this process dies
 
 	mu      sync.Mutex
 	process *os.Process
@@ -59,18 +59,7 @@ func (s *server) Start() error {
 
 // Stop ends the server in an orderly way, without waiting for its clients. The data stay until the end of the test.
 func (s *server) Stop() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.running() {
-		return
-	}
-	s.resumeLocked()
-	_ = s.process.Signal(s.stopSignal)
-	select {
-	case <-s.ended:
-	case <-time.After(stopWithin):
-		s.killLocked()
-	}
+	s.end(s.stopSignal)
 }
 
 // Kill ends the server and all its children with SIGKILL: a crash. It returns when they are gone. The data stay until the end of the test.
@@ -99,10 +88,26 @@ func (s *server) Resume() {
 	}
 }
 
-// remove ends the server and deletes its data.
+// remove ends the server as fast as it can without leaving anything behind, and deletes its data.
 func (s *server) remove() error {
-	s.Kill()
+	s.end(s.deathSignal)
 	return os.RemoveAll(s.dir)
+}
+
+// end ends the server by a signal, or by SIGKILL if that does not end it soon.
+func (s *server) end(signal syscall.Signal) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.running() {
+		return
+	}
+	s.resumeLocked()
+	_ = s.process.Signal(signal)
+	select {
+	case <-s.ended:
+	case <-time.After(stopWithin):
+		s.killLocked()
+	}
 }
 
 func (s *server) resumeLocked() {

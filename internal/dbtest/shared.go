@@ -42,8 +42,6 @@ func Main(m *testing.M) {
 	if shared.postgres != nil {
 		_ = shared.postgres.Close()
 	}
-	if dir, err := home(); err == nil {
-		_ = os.RemoveAll(dir)
-	}
+	removeHomes()
 	os.Exit(code)
 }
