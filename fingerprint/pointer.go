@@ -2,6 +2,7 @@ package fingerprint
 
 import (
 	"bytes"
+	"fmt"
 	"strconv"
 	"unicode/utf8"
 )
@@ -23,7 +24,7 @@ func compile(pointers []string) (*node, error) {
 	for _, pointer := range pointers {
 		names, fault := parsePointer(pointer)
 		if fault != "" {
-			return nil, &pointerError{pointer, fault}
+			return nil, fmt.Errorf("JSON pointer %q: %s", pointer, fault)
 		}
 		at := root
 		for _, name := range names {
@@ -32,12 +33,6 @@ func compile(pointers []string) (*node, error) {
 		at.ignored = true
 	}
 	return root, nil
-}
-
-type pointerError struct{ pointer, fault string }
-
-func (e *pointerError) Error() string {
-	return "JSON pointer " + strconv.Quote(e.pointer) + ": " + e.fault
 }
 
 // parsePointer splits a JSON pointer (RFC 6901 section 3) into its reference
