@@ -1,0 +1,38 @@
+package onceward
+
+import (
+	"errors"
+
+	"github.com/onceward/onceward/fingerprint"
+)
+
+// call is one caller's passage through the engine.
+type call struct {
+	operation *Operation
+	meaning   fingerprint.Meaning
+	want      Record  // the claim
+	record    *Record // what a front answered
+}
+
+func newCall(c Command) *call {
+	scope := c.Scope
+	if c.Operation.Per == Tenant {
+		scope.Principal = ""
+	}
+	return &call{operation: c.Operation, want: Record{
+		ID:        idOf(c.Operation.Name, scope, c.Key),
+		Operation: c.Operation.Name,
+		Scope:     scope,
+		Key:       c.Key,
+		Life:      c.Operation.retention(),
+		Keep:      c.Operation.RefuseExpired,
+	}}
+}
+
+// wrap adds the operation and the public id, once.
+func (c *call) wrap(err error) error {
+	if wrapped := (*Error)(nil); errors.As(err, &wrapped) {
+		return err
+	}
+	return &Error{Operation: c.want.Operation, ID: c.want.ID.Public(), Err: err}
+}

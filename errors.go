@@ -1,0 +1,62 @@
+package onceward
+
+import "errors"
+
+// What a caller of the engine branches on with errors.Is.
+var (
+	// ErrInFlight: the first attempt still runs (or its end is not known yet). Send the same command again later.
+	ErrInFlight = errors.New("onceward: the first attempt is still running")
+	// ErrKeyReused: the key stands for a command with another meaning. Use a new key for a new action.
+	ErrKeyReused = errors.New("onceward: the key was used for a command with another meaning")
+	// ErrExpired: the key's record is past its retention and the operation refuses such keys.
+	ErrExpired = errors.New("onceward: the key's result has expired")
+	// ErrCommitUnresolved: whether the transaction committed could not be learned in time. Nothing will run twice; send
+	// the same command again to learn it.
+	ErrCommitUnresolved = errors.New("onceward: it is not known yet whether the transaction committed")
+	// ErrNotCommitted: the transaction did not commit and nothing remains of it. Send the same command again.
+	ErrNotCommitted = errors.New("onceward: the transaction did not commit")
+	// ErrUnavailable: the store could not be reached or could not take the attempt now; nothing was written.
+	ErrUnavailable = errors.New("onceward: the store is unavailable")
+	// ErrAborted: the attempt that a duplicate waited for ended by panic or runtime.Goexit; it was rolled back.
+	ErrAborted = errors.New("onceward: the attempt was aborted and rolled back")
+	// ErrUntouched: the work wrote nothing through its transaction (see Options.FailUntouched). The record stands.
+	ErrUntouched = errors.New("onceward: the work wrote nothing through its transaction")
+	// ErrOutcomeTooLarge: the outcome exceeds Options.OutcomeBytesMax; the work was rolled back.
+	ErrOutcomeTooLarge = errors.New("onceward: the outcome is too large to be stored")
+
+	// ErrOperation: the operation's policy is not valid: a programming error.
+	ErrOperation = errors.New("onceward: the operation is not valid")
+	// ErrScope: the scope lacks a part, or cannot be stored.
+	ErrScope = errors.New("onceward: the scope is not valid")
+	// ErrKey: the key is blank or cannot be stored.
+	ErrKey = errors.New("onceward: the key is not valid")
+	// ErrMeaning: the meaning cannot be digested: malformed JSON, for example.
+	ErrMeaning = errors.New("onceward: the command's meaning is not valid")
+)
+
+// What a store tells the engine.
+var (
+	// ErrTaken: Save met another attempt's record; the transaction was rolled back.
+	ErrTaken = errors.New("onceward: another attempt saved its record first")
+	// ErrCommitUnknown: the connection broke during the commit.
+	ErrCommitUnknown = errors.New("onceward: the commit's end is unknown")
+	// ErrCollision: two commands share an id; the second is refused. Not expected before 2^64 records.
+	ErrCollision = errors.New("onceward: the id belongs to another command")
+	// ErrTxEnded: the transaction is not (any more) the work's to use or to end; also the verdict on a work that ended
+	// its transaction by raw SQL.
+	ErrTxEnded = errors.New("onceward: the transaction is not the work's to end, or is over")
+)
+
+// Error is an error of the engine about one command. It carries what is safe to show: the operation and the public id,
+// never the key or the meaning. A work's own error is passed through and not wrapped in it.
+type Error struct {
+	Operation string
+	ID        string // the public id (see ID.Public); empty where the command has no identity
+	Err       error
+}
+
+// Error names the operation and the public id.
+func (e *Error) Error() string { return e.Err.Error() + " (" + e.Operation + ", " + e.ID + ")" }
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Err }

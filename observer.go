@@ -1,0 +1,133 @@
+package onceward
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+)
+
+// Step is a part of the flow; its text is the name of spans and metric labels.
+type Step string
+
+// The steps.
+const (
+	StepIdentify Step = "identify"
+	StepClaim    Step = "claim"
+	StepRun      Step = "run"
+	StepSave     Step = "save"
+	StepReplay   Step = "replay"
+	StepSweep    Step = "sweep"
+)
+
+// Note says what was particular about a step that ended.
+type Note string
+
+// The notes.
+const (
+	NoteNone      Note = ""
+	NoteMemory    Note = "memory"    // replay: answered from the process's memory
+	NoteResolved  Note = "resolved"  // save: the commit's end was unknown, or another's record stood, and was looked up
+	NoteUntouched Note = "untouched" // save: the work wrote nothing through its transaction
+)
+
+// Event is one step of one command. It never holds a key or a meaning.
+type Event struct {
+	Step      Step
+	Operation string        // empty for a sweep
+	ID        string        // the public id; empty for a sweep
+	Note      Note          // at the end
+	Err       error         // at the end
+	Took      time.Duration // at the end
+	Deleted   int           // at the end of a sweep: records
+}
+
+// Observer is told when a step starts and when it ends. Start's context is the one that the step, and the work, go on
+// with: a tracer puts its span there. Both are called from the goroutine that takes the step and must not block.
+type Observer interface {
+	Start(ctx context.Context, e Event) context.Context
+	End(ctx context.Context, e Event)
+}
+
+// observe tells the observer that a step starts and returns what tells it the end.
+func (e *Engine[Tx]) observe(ctx context.Context, step Step, c *call) (context.Context, func(Note, error)) {
+	if e.options.Observer == nil {
+		return ctx, func(Note, error) {}
+	}
+	event := Event{Step: step, Operation: c.want.Operation, ID: c.want.ID.Public()}
+	ctx, end := observeEvent(ctx, e.options.Observer, &event)
+	return ctx, func(note Note, err error) {
+		event.Note, event.Err = note, err
+		end()
+	}
+}
+
+func observeEvent(ctx context.Context, o Observer, event *Event) (context.Context, func()) {
+	began := time.Now()
+	ctx = o.Start(ctx, *event)
+	return ctx, func() {
+		event.Took = time.Since(began)
+		o.End(ctx, *event)
+	}
+}
+
+// SlogObserver logs each step's end: the ordinary ones at debug level, replays at info, refusals, missed transactions
+// and unresolved commits at warning, a store's failures at error level.
+func SlogObserver(logger *slog.Logger) Observer { return slogObserver{logger} }
+
+type slogObserver struct{ logger *slog.Logger }
+
+// Start does nothing.
+func (slogObserver) Start(ctx context.Context, _ Event) context.Context { return ctx }
+
+// End logs e.
+func (o slogObserver) End(ctx context.Context, e Event) {
+	level := levelOf(e)
+	if !o.logger.Enabled(ctx, level) {
+		return
+	}
+	attrs := []slog.Attr{slog.String("step", string(e.Step)), slog.Duration("took", e.Took)}
+	if e.Step == StepSweep {
+		attrs = append(attrs, slog.Int("deleted", e.Deleted))
+	} else {
+		attrs = append(attrs, slog.String("operation", e.Operation), slog.String("id", e.ID))
+	}
+	if e.Note != NoteNone {
+		attrs = append(attrs, slog.String("note", string(e.Note)))
+	}
+	if reason := reasonOf(e); reason != "" {
+		attrs = append(attrs, slog.String("error", reason))
+	}
+	o.logger.LogAttrs(ctx, level, "onceward", attrs...)
+}
+
+// sentinels are the reasons that may be logged: their texts are this package's own. A work's or a driver's error may
+// quote what the caller sent, so it is named by its step only.
+var sentinels = []error{
+	ErrInFlight, ErrKeyReused, ErrExpired, ErrCommitUnresolved, ErrNotCommitted, ErrUnavailable, ErrAborted, ErrUntouched,
+	ErrOutcomeTooLarge, ErrMeaning, ErrTaken, ErrCommitUnknown, ErrCollision, ErrTxEnded, context.Canceled, context.DeadlineExceeded,
+}
+
+func reasonOf(e Event) string {
+	if e.Err == nil {
+		return ""
+	}
+	for _, sentinel := range sentinels {
+		if errors.Is(e.Err, sentinel) {
+			return sentinel.Error()
+		}
+	}
+	return "the " + string(e.Step) + " failed"
+}
+
+func levelOf(e Event) slog.Level {
+	switch {
+	case errors.Is(e.Err, ErrKeyReused), errors.Is(e.Err, ErrCommitUnresolved), errors.Is(e.Err, ErrExpired), e.Note == NoteUntouched:
+		return slog.LevelWarn
+	case e.Err != nil && !errors.Is(e.Err, ErrInFlight) && e.Step != StepRun && e.Step != StepIdentify:
+		return slog.LevelError
+	case e.Step == StepReplay || e.Note == NoteResolved:
+		return slog.LevelInfo
+	}
+	return slog.LevelDebug
+}

@@ -1,0 +1,136 @@
+package onceward
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Bounds of what identifies a command, in bytes.
+const (
+	NameBytesMax  = 100
+	ScopeBytesMax = 255 // tenant and principal each
+	KeyBytesMax   = 512
+)
+
+// Bounds of an operation's times.
+const (
+	RetentionDefault = 24 * time.Hour
+	RetentionMax     = 10 * 365 * 24 * time.Hour
+	WaitMax          = time.Minute
+)
+
+// Per says whose the keys of an operation are.
+type Per uint8
+
+const (
+	// Principal: a key belongs to the caller; the same key of another principal is another command.
+	Principal Per = iota
+	// Tenant: a key belongs to the whole tenant, as a shipping or payment number does; who sends it does not matter.
+	Tenant
+)
+
+// String is the word of the contract: "principal" or "tenant".
+func (p Per) String() string {
+	if p == Tenant {
+		return "tenant"
+	}
+	return "principal"
+}
+
+// Operation is a named, versioned action with its policy. It is not changed after its first use and may be shared by
+// any number of goroutines.
+type Operation struct {
+	// Name identifies the action and its version, for example "create-order.v1": 1 to 100 letters, digits, '.', '_' or '-'.
+	Name string
+	// Retention is how long a record answers its retries, counted from the moment it is saved by the database's clock.
+	// Reads do not extend it. At most ten years. Defaults to 24 hours.
+	Retention time.Duration
+	// Wait is how long a duplicate waits for a running first attempt before it is told ErrInFlight. At most a minute.
+	// Defaults to 0: it is told at once.
+	Wait time.Duration
+	// Per says whose the keys are. Defaults to Principal.
+	Per Per
+	// RefuseExpired is how long after its retention a key is refused with ErrExpired. Defaults to 0: an expired key may
+	// be claimed anew.
+	RefuseExpired time.Duration
+	// WritesNothing declares that the work writes no rows through its transaction, so that the engine does not report a
+	// missed transaction.
+	WritesNothing bool
+}
+
+// For is the command that asks for o in scope under key. Meaning is what has to match on a retry: nil where the key says
+// everything, a fingerprint.Meaning, or any value that encoding/json can marshal.
+func (o *Operation) For(scope Scope, key string, meaning any) Command {
+	return Command{Operation: o, Scope: scope, Key: key, Meaning: meaning}
+}
+
+// Validate says what is wrong with o, as an error that matches ErrOperation. A door calls it when it is built.
+func (o *Operation) Validate() error {
+	switch {
+	case o == nil:
+		return fmt.Errorf("%w: it is nil", ErrOperation)
+	case len(o.Name) == 0 || len(o.Name) > NameBytesMax || strings.IndexFunc(o.Name, notName) >= 0:
+		return fmt.Errorf("%w: the name %.120q must be 1 to %d letters, digits, '.', '_' or '-'", ErrOperation, o.Name, NameBytesMax)
+	case o.Retention < 0 || o.Retention > RetentionMax:
+		return fmt.Errorf("%w: %s: the retention %v must be between 0 and %v", ErrOperation, o.Name, o.Retention, RetentionMax)
+	case o.Wait < 0 || o.Wait > WaitMax:
+		return fmt.Errorf("%w: %s: the wait %v must be between 0 and %v", ErrOperation, o.Name, o.Wait, WaitMax)
+	case o.RefuseExpired < 0 || o.RefuseExpired > RetentionMax:
+		return fmt.Errorf("%w: %s: RefuseExpired %v must be between 0 and %v", ErrOperation, o.Name, o.RefuseExpired, RetentionMax)
+	case o.Per > Tenant:
+		return fmt.Errorf("%w: %s: Per must be Principal or Tenant", ErrOperation, o.Name)
+	}
+	return nil
+}
+
+func notName(r rune) bool {
+	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '_' || r == '-')
+}
+
+func (o *Operation) retention() time.Duration {
+	if o.Retention == 0 {
+		return RetentionDefault
+	}
+	return o.Retention
+}
+
+// Scope is who asks, taken from the authenticated caller and never from what he may write himself. A part that the
+// operation needs (Principal by default, Tenant where Per is Tenant) and that is empty is refused: there is no anonymous scope.
+type Scope struct {
+	Tenant    string
+	Principal string
+}
+
+// Command is one business action: a retry carries the same command.
+type Command struct {
+	Operation *Operation
+	Scope     Scope
+	Key       string
+	Meaning   any
+}
+
+func (c Command) validate() error {
+	if err := c.Operation.Validate(); err != nil {
+		return err
+	}
+	switch {
+	case c.Operation.Per == Tenant && c.Scope.Tenant == "":
+		return fmt.Errorf("%w: %s needs the caller's tenant", ErrScope, c.Operation.Name)
+	case c.Operation.Per == Principal && c.Scope.Principal == "":
+		return fmt.Errorf("%w: %s needs the caller's principal", ErrScope, c.Operation.Name)
+	case !storable(c.Scope.Tenant, ScopeBytesMax) || !storable(c.Scope.Principal, ScopeBytesMax):
+		return fmt.Errorf("%w: tenant and principal must be UTF-8 without NUL, at most %d bytes each", ErrScope, ScopeBytesMax)
+	case strings.TrimSpace(c.Key) == "":
+		return fmt.Errorf("%w: it is empty or blank", ErrKey)
+	case !storable(c.Key, KeyBytesMax):
+		return fmt.Errorf("%w: it must be UTF-8 without NUL, at most %d bytes", ErrKey, KeyBytesMax)
+	}
+	return nil
+}
+
+// storable: what every database's text column takes and gives back unchanged.
+func storable(s string, bytesMax int) bool {
+	return len(s) <= bytesMax && utf8.ValidString(s) && strings.IndexByte(s, 0) < 0
+}
