@@ -50,14 +50,10 @@ func workingUnder(dir string) []int {
 	})
 }
 
-// freeze stops a process and returns its children. Only a parent that is known to stand still has no child that the list lacks.
-func freeze(pid int) (children []int) {
+// halt stops a process and returns when it stands still.
+func halt(pid int) {
 	_ = syscall.Kill(pid, syscall.SIGSTOP)
-	for {
-		state, _, ok := stat(pid)
-		if !ok || state == 'T' || state == 'Z' {
-			return childrenOf(pid)
-		}
+	for state, _, ok := stat(pid); ok && state != 'T' && state != 'Z'; state, _, ok = stat(pid) {
 		time.Sleep(pollEvery)
 	}
 }

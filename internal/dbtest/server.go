@@ -74,8 +74,11 @@ func (s *server) Kill() {
 func (s *server) Pause() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.running() {
-		signalAll(freeze(s.process.Pid), syscall.SIGSTOP)
+	if !s.running() {
+		return
+	}
+	for _, child := range s.haltLocked() {
+		halt(child)
 	}
 }
 
@@ -110,6 +113,12 @@ func (s *server) end(signal syscall.Signal) {
 	}
 }
 
+// haltLocked stops the parent and returns its children. Only a parent that stands still has no child that the list lacks.
+func (s *server) haltLocked() (children []int) {
+	halt(s.process.Pid)
+	return childrenOf(s.process.Pid)
+}
+
 func (s *server) resumeLocked() {
 	signalAll(append(childrenOf(s.process.Pid), s.process.Pid), syscall.SIGCONT)
 }
@@ -118,7 +127,7 @@ func (s *server) killLocked() {
 	if !s.running() {
 		return
 	}
-	children := freeze(s.process.Pid)
+	children := s.haltLocked()
 	signalAll(append(children, s.process.Pid), syscall.SIGKILL)
 	<-s.ended
 	waitGone(children) // they hold the shared memory that the next start wants
