@@ -1,18 +1,22 @@
 package fingerprint
 
 import (
-	"bytes"
+	"cmp"
 	"slices"
 )
+
+// Up to so many members are sorted by insertion, which is the fastest way for
+// few and the slowest for many.
+const insertMembersMax = 12
 
 // A member is one member of an object that is still open: where its name
 // stands in the input, and where its canonical form stands in the output.
 type member struct {
-	offset  int // of the name in the input, for errors
-	start   int // of the quoted name in the output
+	prefix  uint64 // the first eight bytes of the unescaped name, to sort by
+	offset  int    // of the name in the input, for errors
+	start   int    // of the quoted name in the output
 	nameEnd int
 	end     int
-	escaped bool // the canonical name holds an escape
 	ignored bool
 }
 
@@ -58,8 +62,8 @@ func (c *canonicalizer) member(ignore *node) error {
 		return err
 	}
 	m.nameEnd = len(c.out)
-	name := c.name(m)
-	m.escaped = bytes.IndexByte(name, '\\') >= 0
+	name := c.name(&m)
+	m.prefix = prefix(name)
 	child := ignore.child(name)
 	m.ignored = child.matches()
 	c.space()
@@ -85,14 +89,9 @@ func (c *canonicalizer) arrange(start int, members []member) error {
 	if c.arranged(members) {
 		return nil
 	}
-	slices.SortFunc(members, func(a, b member) int {
-		if order := c.compare(a, b); order != 0 {
-			return order
-		}
-		return a.offset - b.offset
-	})
+	c.sort(members)
 	for i := 1; i < len(members); i++ {
-		if c.compare(members[i-1], members[i]) == 0 {
+		if c.compare(&members[i-1], &members[i]) == 0 {
 			return faultAt("duplicate member", members[i].offset)
 		}
 	}
@@ -111,11 +110,28 @@ func (c *canonicalizer) arrange(start int, members []member) error {
 	return nil
 }
 
+// sort orders members by name, equal names by where they stand.
+func (c *canonicalizer) sort(members []member) {
+	if len(members) > insertMembersMax {
+		slices.SortFunc(members, func(a, b member) int {
+			return cmp.Or(c.compare(&a, &b), cmp.Compare(a.offset, b.offset))
+		})
+		return
+	}
+	for i := 1; i < len(members); i++ {
+		m, j := members[i], i
+		for ; j > 0 && c.compare(&m, &members[j-1]) < 0; j-- {
+			members[j] = members[j-1]
+		}
+		members[j] = m
+	}
+}
+
 // arranged reports whether the members all count and strictly ascend, as they
 // do in what most encoders write.
 func (c *canonicalizer) arranged(members []member) bool {
-	for i, m := range members {
-		if m.ignored || i > 0 && c.compare(members[i-1], m) >= 0 {
+	for i := range members {
+		if members[i].ignored || i > 0 && c.compare(&members[i-1], &members[i]) >= 0 {
 			return false
 		}
 	}
@@ -123,22 +139,37 @@ func (c *canonicalizer) arranged(members []member) bool {
 }
 
 // name is m's canonical name without the quotes.
-func (c *canonicalizer) name(m member) []byte { return c.out[m.start+1 : m.nameEnd-1] }
+func (c *canonicalizer) name(m *member) []byte { return c.out[m.start+1 : m.nameEnd-1] }
 
-// compare orders members by the code points of their names. UTF-8 has that
-// order, but an escape stands for another byte than its backslash.
-func (c *canonicalizer) compare(a, b member) int {
-	x, y := c.name(a), c.name(b)
-	if !a.escaped && !b.escaped {
-		return bytes.Compare(x, y)
+// compare orders members by the code points of their names, which is the order
+// of their UTF-8. The prefixes nearly always decide.
+func (c *canonicalizer) compare(a, b *member) int {
+	if a.prefix != b.prefix {
+		return cmp.Compare(a.prefix, b.prefix)
 	}
+	x, y := c.name(a), c.name(b)
 	for len(x) > 0 && len(y) > 0 {
+		// An escape stands for another byte than its backslash.
 		p, n := unescapeByte(x)
 		q, m := unescapeByte(y)
 		if p != q {
-			return int(p) - int(q)
+			return cmp.Compare(p, q)
 		}
 		x, y = x[n:], y[m:]
 	}
 	return len(x) - len(y)
+}
+
+// prefix returns the first eight bytes of a name as a number that sorts like
+// them. A shorter name is filled up with zeros, which sort before any byte.
+func prefix(name []byte) (p uint64) {
+	for shift := 56; shift >= 0 && len(name) > 0; shift -= 8 {
+		b, size := name[0], 1
+		if b == '\\' {
+			b, size = unescapeByte(name)
+		}
+		p |= uint64(b) << shift
+		name = name[size:]
+	}
+	return p
 }

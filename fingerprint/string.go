@@ -43,23 +43,25 @@ func (c *canonicalizer) string() error {
 
 // plain copies bytes up to the next quotation mark, backslash, control or end.
 func (c *canonicalizer) plain() error {
-	start := c.at
-	for c.at < len(c.in) {
-		b := c.in[c.at]
+	rest := c.in[c.at:]
+	n := 0
+	for n < len(rest) {
+		b := rest[n]
 		if b < ' ' || b == '"' || b == '\\' {
 			break
 		}
 		if b < utf8.RuneSelf {
-			c.at++
+			n++
 			continue
 		}
-		r, size := utf8.DecodeRune(c.in[c.at:])
+		r, size := utf8.DecodeRune(rest[n:])
 		if r == utf8.RuneError && size == 1 {
-			return c.fault("invalid UTF-8")
+			return faultAt("invalid UTF-8", c.at+n)
 		}
-		c.at += size
+		n += size
 	}
-	c.out = append(c.out, c.in[start:c.at]...)
+	c.out = append(c.out, rest[:n]...)
+	c.at += n
 	return nil
 }
 
