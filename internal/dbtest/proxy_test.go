@@ -188,7 +188,7 @@ func TestProxyOfADeadServerClosesItsClients(t *testing.T) {
 
 func TestDelayIsARoundTripNotALimit(t *testing.T) {
 	t.Parallel()
-	const oneWay, lines = 50 * time.Millisecond, 100
+	const oneWay, lines = 50 * time.Millisecond, 500
 	server := newPolitePeer(t)
 	proxy := NewProxy(t, server.Addr().String())
 	proxy.Delay(oneWay)

@@ -1,0 +1,104 @@
+// Package arch tests the shape of the project: which folder may import which, which folder is a module, how long functions
+// are, and that what is public is documented. Nothing imports it.
+package arch
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// module is the path of the root module, and the prefix of all others.
+const module = "github.com/onceward/onceward"
+
+// place is a folder's place in the project.
+type place struct {
+	// imports are the project's folders that its code may import, apart by spaces; "." is the root and "*" is any.
+	imports string
+	// testModule says that the folder is a module for the sake of its tests: they need a third party, its other code, if
+	// there is any, does not.
+	testModule bool
+}
+
+// places has a line for every folder with Go files. A line may stand here before its folder exists. Arrows point one way:
+//
+//	cmd, bench → shop → httponce, the stores → root → fingerprint
+//
+// There is no arrow from one store to another, except to the code that the database/sql stores share.
+var places = map[string]place{
+	"":            {imports: "fingerprint"},
+	"fingerprint": {},
+	"httponce":    {imports: ". fingerprint"},
+	"conform":     {},
+
+	"memstore":    {imports: ". fingerprint"},
+	"sqlstore":    {imports: ". fingerprint internal/migration"},
+	"pgxstore":    {imports: ". fingerprint internal/migration"},
+	"sqlitestore": {imports: ". fingerprint internal/migration sqlstore"},
+
+	"storetest": {imports: ". fingerprint"},
+	"oncetest":  {imports: ". fingerprint memstore"},
+
+	"shop":         {imports: ". fingerprint httponce pgxstore sqlitestore sqlstore"},
+	"cmd/onceward": {imports: "*"},
+	"bench":        {imports: "*"},
+	"bench/gates":  {imports: "*"},
+
+	"internal/arch":      {},
+	"internal/dbtest":    {},
+	"internal/jcstest":   {imports: "fingerprint", testModule: true},
+	"internal/migration": {},
+}
+
+// testsImport are the folders that test files may import besides those of their folder's line.
+var testsImport = []string{"storetest", "oncetest", "memstore", "internal/dbtest"}
+
+// TestImports fails on an import arrow that places does not allow, and on a folder that has no line there.
+func TestImports(t *testing.T) {
+	for _, s := range sources(t) {
+		if _, ok := places[s.folder]; !ok {
+			t.Errorf("%s: folder %q has no line in places: say what it may import", s.path, s.folder)
+			continue
+		}
+		for _, target := range s.projectImports() {
+			if !mayImport(s.folder, target, s.test) {
+				t.Errorf("%s imports %q; its folder may import only %q", s.path, target, places[s.folder].imports)
+			}
+		}
+	}
+}
+
+// mayImport reports whether a file in folder may import the target folder.
+func mayImport(folder, target string, test bool) bool {
+	if test && (target == folder || slices.Contains(testsImport, target)) {
+		return true
+	}
+	allowed := places[folder].imports
+	return allowed == "*" || slices.Contains(strings.Fields(allowed), path.Clean(target))
+}
+
+func TestMayImport(t *testing.T) {
+	for _, c := range []struct {
+		folder, target string
+		test, want     bool
+	}{
+		{"", "fingerprint", false, true},
+		{"fingerprint", "", false, false},
+		{"fingerprint", "", true, false},
+		{"", "memstore", false, false},
+		{"", "memstore", true, true},
+		{"", "", true, true},
+		{"memstore", "", false, true},
+		{"pgxstore", "sqlstore", false, false},
+		{"pgxstore", "internal/dbtest", false, false},
+		{"pgxstore", "internal/dbtest", true, true},
+		{"pgxstore", "sqlitestore", true, false},
+		{"bench", "shop", false, true},
+		{"shop", "bench", true, false},
+	} {
+		if got := mayImport(c.folder, c.target, c.test); got != c.want {
+			t.Errorf("%q → %q (test file: %v): got %v, want %v", c.folder, c.target, c.test, got, c.want)
+		}
+	}
+}
