@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 )
 
@@ -85,11 +86,13 @@ func TestPreimage(t *testing.T) {
 	t.Parallel()
 	const n = "\x00\x00\x00\x00\x00\x00\x00"
 	const head = "onceward\x00\x01"
+	large := strings.Repeat("x", 0x201)
 	for _, tt := range []struct {
 		m              Meaning
 		raw, canonical string
 	}{
 		{Bytes([]byte("abc")), n + "\x05bytes" + n + "\x03abc", n + "\x05bytes" + n + "\x03abc"},
+		{Bytes([]byte(large)), n + "\x05bytes" + n[1:] + "\x02\x01" + large, n + "\x05bytes" + n[1:] + "\x02\x01" + large},
 		{JSON([]byte(`[1.0]`)), n + "\x08json raw" + n + "\x05[1.0]", n + "\x04json" + n + "\x03[1]"},
 		{
 			&Request{

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -32,6 +33,8 @@ func TestCanonicalText(t *testing.T) {
 		{"replacement character", `"` + "\ufffd" + `\ufffd"`, `"` + "\ufffd\ufffd" + `"`},
 		{"code points, not UTF-16 units", `{"😀":1,"\ufb33":2}`, `{"` + "\ufb33" + `":2,"😀":1}`},
 		{"an escape sorts as what it means", `{"\"":1,"!":2,"#":3,"\\":4,"[":5,"]":6,"\u0001":7}`, `{"\u0001":7,"!":2,"\"":1,"#":3,"[":5,"\\":4,"]":6}`},
+		{"long names, one the start of the other", `{"reference2":1,"reference":2,"referenc":3,"reference\u0000":4}`, `{"referenc":3,"reference":2,"reference\u0000":4,"reference2":1}`},
+		{"zero is a character", `{"a\u0000":1,"a":2}`, `{"a":2,"a\u0000":1}`},
 		{"an escape within names", `{"a\nb":1,"a":2,"a\n":3,"a\u0001":4}`, `{"a":2,"a\u0001":4,"a\n":3,"a\nb":1}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -147,6 +150,28 @@ func TestMalformedJSON(t *testing.T) {
 		}
 		if want := (Error{"json", tt.fault, tt.offset}); *e != want {
 			t.Errorf("%q:\n got %+v\nwant %+v", tt.in, *e, want)
+		}
+	}
+}
+
+// Many members are sorted in another way than few.
+func TestManyMembers(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{insertMembersMax - 1, insertMembersMax, insertMembersMax + 1, 40 * insertMembersMax} {
+		ascending, descending := make([]string, n), make([]string, n)
+		for i := range n {
+			member := fmt.Sprintf(`"a common prefix %04d":%d`, i, i*10+1)
+			ascending[i], descending[n-1-i] = member, member
+		}
+		want := "{" + strings.Join(ascending, ",") + "}"
+		if got, err := canonicalText("{" + strings.Join(descending, ",") + "}"); err != nil || got != want {
+			t.Errorf("%d members:\n got %s, %v\nwant %s", n, got, err, want)
+		}
+		twice := "{" + strings.Join(descending, ",") + "," + descending[0] + "}"
+		_, err := canonicalText(twice)
+		var e *Error
+		if !errors.As(err, &e) || e.Fault != "duplicate member" || e.Offset != strings.LastIndex(twice, `"a common`) {
+			t.Errorf("%d members and one again: %v", n, err)
 		}
 	}
 }
