@@ -1,0 +1,51 @@
+# The tools, each pinned here and nowhere else. None of them is a dependency of a module.
+GOFUMPT     := mvdan.cc/gofumpt@v0.12.0
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOTESTSUM   := gotest.tools/gotestsum@v1.13.0
+
+# How long each benchmark runs in "make bench": a duration, or a count such as 1x.
+BENCHTIME ?= 1s
+# Which benchmarks run.
+BENCH ?= .
+# How long all fuzz targets run together, in seconds.
+FUZZTIME ?= 1800
+
+# "work" names every package of every module in go.work.
+PACKAGES := work
+LOG      := .cache/test.log
+
+SHELL       := bash
+.SHELLFLAGS := -euo pipefail -c
+.PHONY: help setup test lint bench gates demo fuzz
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## install the database servers that the tests need (Debian, Ubuntu)
+	@scripts/setup
+
+# Benchmarks run once each, so that none rots; the last line repeats the summary, which the fuzz targets would hide.
+test: setup ## run all tests with the race detector, then fuzz for three minutes
+	@mkdir -p $(dir $(LOG))
+	@go run $(GOTESTSUM) --format pkgname --format-hide-empty-pkg -- \
+		-race -timeout 10m -bench . -benchtime 1x $(PACKAGES) | tee $(LOG)
+	@FUZZTIME=180 scripts/fuzz
+	@grep '^DONE ' $(LOG)
+
+lint: ## check the format, go vet and staticcheck
+	@unformatted=$$(go run $(GOFUMPT) -l .); \
+		if [ -n "$$unformatted" ]; then echo "gofumpt would change:"; echo "$$unformatted"; exit 1; fi
+	@go vet $(PACKAGES)
+	@go run $(STATICCHECK) $(PACKAGES)
+
+bench: setup ## run the Go benchmarks (BENCH=regexp BENCHTIME=1s)
+	@go test -p 1 -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem $(PACKAGES) | grep -v 'no test files'
+
+gates: setup ## measure the speed that onceward promises; fails when a promise is broken
+	@go run ./bench/gates
+
+demo: ## start the demo shop on http://127.0.0.1:8080
+	@go run ./cmd/onceward demo
+
+fuzz: ## run the fuzz targets for longer (FUZZTIME=1800 seconds in all)
+	@FUZZTIME=$(FUZZTIME) scripts/fuzz
