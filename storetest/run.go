@@ -18,7 +18,18 @@ func Run[Tx any](t *testing.T, open func(t testing.TB) Harness[Tx], lacks ...Fea
 	topics := []struct {
 		name  string
 		tests []test[Tx]
-	}{}
+	}{
+		{"replay", replayTests[Tx]()},
+		{"claim", claimTests[Tx]()},
+		{"race", raceTests[Tx]()},
+		{"failure", failureTests[Tx]()},
+		{"cancel", cancelTests[Tx]()},
+		{"expiry", expiryTests[Tx]()},
+		{"sweep", sweepTests[Tx]()},
+		{"find", findTests[Tx]()},
+		{"join", joinTests[Tx]()},
+		{"unknown", unknownTests[Tx]()},
+	}
 	for _, topic := range topics {
 		t.Run(topic.name, func(t *testing.T) {
 			t.Parallel()
@@ -30,7 +41,7 @@ func Run[Tx any](t *testing.T, open func(t testing.TB) Harness[Tx], lacks ...Fea
 							t.Skipf("lacked: %s", feature)
 						}
 					}
-					test.run(t, &fixture[Tx]{Harness: open(t)})
+					test.run(t, &fixture[Tx]{Harness: open(t), lacks: lacks})
 				})
 			}
 		})
