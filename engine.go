@@ -229,6 +229,8 @@ func (e *Engine[Tx]) save(ctx context.Context, call *call, attempt Attempt[Tx], 
 		if record, err = e.settle(ctx, call, err); err != nil {
 			return nil, call.wrap(err)
 		}
+	case errors.Is(err, ErrTxEnded):
+		return nil, call.wrap(err) // what the work committed by raw SQL stands: ErrNotCommitted would invite a retry
 	case err != nil:
 		return nil, call.wrap(fmt.Errorf("%w: %w", ErrNotCommitted, err))
 	}
@@ -281,18 +283,17 @@ func (e *Engine[Tx]) replay(ctx context.Context, call *call, record *Record) (_ 
 	if call.record != nil {
 		note = NoteMemory
 	}
-	if record.Life <= 0 {
-		return Result{}, call.wrap(ErrExpired)
-	}
 	same, err := record.Fingerprint.Same(call.meaning)
 	switch {
+	case err == nil && !same:
+		return Result{}, call.wrap(ErrKeyReused) // before the state: another action learns nothing of this one
+	case record.Life <= 0:
+		return Result{}, call.wrap(ErrExpired)
 	case err != nil && errors.Is(err, fingerprint.ErrVersion):
 		// A newer process wrote the record (a deploy under way); it can tell, this one cannot.
 		return Result{}, call.wrap(fmt.Errorf("%w: %w", ErrUnavailable, err))
 	case err != nil:
 		return Result{}, call.wrap(fmt.Errorf("%w: %w", ErrMeaning, err))
-	case !same:
-		return Result{}, call.wrap(ErrKeyReused)
 	}
 	result.Replayed = true
 	return result, nil
