@@ -1,8 +1,16 @@
 package dbtest
 
-import "testing"
+import (
+	"os"
+	"testing"
+)
 
-func TestMain(m *testing.M) { Main(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv(childVariable) != "" {
+		startServersAndHang()
+	}
+	Main(m)
+}
 
 // must returns the value of a call that has to succeed for the test to mean anything.
 func must[T any](tb testing.TB) func(T, error) T {
