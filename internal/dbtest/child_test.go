@@ -3,7 +3,6 @@ package dbtest
 import (
 	"bufio"
 	"encoding/json"
-	"fmt"
 	"io"
 	"os"
 	"testing"
@@ -11,15 +10,17 @@ import (
 
 const childVariable = "DBTEST_CHILD"
 
-// TestChildStartsServers is no test but the process that [TestServerDiesWithItsProcess] kills.
-func TestChildStartsServers(t *testing.T) {
-	if os.Getenv(childVariable) == "" {
-		t.Skip("runs only as a child process")
+// startServersAndHang is what this test binary does as the process that [TestServerDiesWithItsProcess] kills. It prints the process
+// ids of a running server, of a paused one, and of the paused one's children.
+func startServersAndHang() {
+	running, err1 := NewPostgres(PostgresOptions{})
+	paused, err2 := NewPostgres(PostgresOptions{})
+	if err1 != nil || err2 != nil {
+		os.Exit(1)
 	}
-	running, paused := StartPostgres(t, PostgresOptions{}), StartPostgres(t, PostgresOptions{})
 	paused.Pause()
 	pids := append([]int{running.process.Pid, paused.process.Pid}, childrenOf(paused.process.Pid)...)
-	fmt.Println(string(must[[]byte](t)(json.Marshal(pids))))
+	_ = json.NewEncoder(os.Stdout).Encode(pids)
 	select {} // until it is killed
 }
 
