@@ -58,11 +58,12 @@ func (e *Engine[Tx]) Do(ctx context.Context, c Command, work Work[Tx]) (Result, 
 	if call.record != nil {
 		return e.replay(ctx, call, call.record)
 	}
-	record, err := e.flight.share(ctx, call, func(wait time.Duration) (*Record, error) {
+	record, err := e.flight.share(ctx, call, func(wait time.Duration, runs func()) (*Record, error) {
 		attempt, record, err := e.claim(ctx, call, wait)
 		if err != nil || record != nil {
 			return record, err
 		}
+		runs()
 		outcome, err := e.run(ctx, call, attempt, work)
 		if err != nil {
 			return nil, err
@@ -196,8 +197,9 @@ func (e *Engine[Tx]) run(ctx context.Context, call *call, attempt Attempt[Tx], w
 	worked, cancel := context.WithTimeout(worked, e.options.WorkTimeout)
 	defer cancel()
 	outcome, err = work(worked, attempt.Tx())
-	if err == nil && len(outcome.Data) > e.options.OutcomeBytesMax {
-		err = call.wrap(fmt.Errorf("%w: %d bytes of at most %d", ErrOutcomeTooLarge, len(outcome.Data), e.options.OutcomeBytesMax))
+	if err == nil && (len(outcome.Data) > e.options.OutcomeBytesMax || len(outcome.Kind) > KindBytesMax) {
+		err = call.wrap(fmt.Errorf("%w: %d bytes of at most %d, a kind of %d bytes of at most %d",
+			ErrOutcomeTooLarge, len(outcome.Data), e.options.OutcomeBytesMax, len(outcome.Kind), KindBytesMax))
 	}
 	keep = err == nil
 	return outcome, err

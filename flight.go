@@ -2,6 +2,7 @@ package onceward
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 )
@@ -17,15 +18,17 @@ type flight struct {
 
 type leader struct {
 	call      *call
-	followers int
+	followers int           // that wait now
+	runs      chan struct{} // closed when the claim is won and the work begins
 	done      chan struct{} // closed when the fields below are set
 	record    *Record
 	err       error
 	gone      bool // the leader's own context ended: its error is its own
 }
 
-// share runs lead, for which at most one caller per command is let through, or waits for the one that is there.
-func (f *flight) share(ctx context.Context, call *call, lead func(wait time.Duration) (*Record, error)) (*Record, error) {
+// share runs lead, for which at most one caller per command is let through, or waits for the one that is there. Lead
+// calls runs when its claim is won.
+func (f *flight) share(ctx context.Context, call *call, lead func(wait time.Duration, runs func()) (*Record, error)) (*Record, error) {
 	deadline := time.Now().Add(call.operation.Wait)
 	for {
 		l, leads, err := f.enter(call)
@@ -33,20 +36,29 @@ func (f *flight) share(ctx context.Context, call *call, lead func(wait time.Dura
 		case err != nil:
 			return nil, call.wrap(err)
 		case leads:
-			return f.lead(ctx, l, func() (*Record, error) { return lead(max(0, time.Until(deadline))) })
+			return f.lead(ctx, l, func(runs func()) (*Record, error) { return lead(max(0, time.Until(deadline)), runs) })
 		}
-		if err := l.wait(ctx, time.Until(deadline)); err != nil {
+		if err := f.follow(ctx, l, call, deadline); err != nil {
 			return nil, call.wrap(err)
 		}
 		if l.err == nil {
 			return l.record, nil
 		}
-		// A leader's failure is its followers' too, or a thousand duplicates would fail one after the other. Not so
-		// where it says nothing about this call: the leader hung up, or asked for something else under this key.
-		if same, err := l.call.want.Fingerprint.Same(call.meaning); err == nil && same && !l.gone {
+		if l.failsFor(call, deadline) {
 			return nil, l.err
 		}
 	}
+}
+
+// failsFor reports whether the leader's failure is call's too. It is as a rule, or a thousand duplicates would fail one
+// after the other; not so where it says nothing about call: the leader hung up, its time was up and call's is not, or it
+// asked for something else under this key.
+func (l *leader) failsFor(call *call, deadline time.Time) bool {
+	if l.gone || errors.Is(l.err, ErrInFlight) && time.Now().Before(deadline) {
+		return false
+	}
+	same, err := l.call.want.Fingerprint.Same(call.meaning)
+	return err == nil && same
 }
 
 // enter joins the command's leader, or makes the caller the leader.
@@ -59,11 +71,9 @@ func (f *flight) enter(call *call) (*leader, bool, error) {
 		if f.leaders == nil {
 			f.leaders = map[ID]*leader{}
 		}
-		l = &leader{call: call, done: make(chan struct{})}
+		l = &leader{call: call, runs: make(chan struct{}), done: make(chan struct{})}
 		f.leaders[call.want.ID] = l
 		return l, true, nil
-	case call.operation.Wait == 0:
-		return nil, false, l.refusal(call)
 	case l.followers >= f.followersMax:
 		return nil, false, ErrInFlight
 	}
@@ -80,8 +90,8 @@ func (l *leader) refusal(call *call) error {
 	return ErrInFlight
 }
 
-func (f *flight) lead(ctx context.Context, l *leader, attempt func() (*Record, error)) (*Record, error) {
-	l.err = ErrAborted // what followers learn if attempt does not return
+func (f *flight) lead(ctx context.Context, l *leader, attempt func(runs func()) (*Record, error)) (*Record, error) {
+	l.err = l.call.wrap(ErrAborted) // what followers learn if attempt does not return
 	defer func() {
 		l.gone = ctx.Err() != nil
 		f.mu.Lock()
@@ -89,12 +99,29 @@ func (f *flight) lead(ctx context.Context, l *leader, attempt func() (*Record, e
 		f.mu.Unlock()
 		close(l.done)
 	}()
-	l.record, l.err = attempt()
+	l.record, l.err = attempt(func() { close(l.runs) })
 	return l.record, l.err
 }
 
-func (l *leader) wait(ctx context.Context, limit time.Duration) error {
-	timer := time.NewTimer(limit)
+// follow waits for the leader's end until deadline. A call whose operation does not wait is refused once the leader's
+// work runs; before that the leader may be reading a record that stands, and then that is the answer.
+func (f *flight) follow(ctx context.Context, l *leader, call *call, deadline time.Time) error {
+	defer func() {
+		f.mu.Lock()
+		l.followers--
+		f.mu.Unlock()
+	}()
+	if call.operation.Wait == 0 {
+		select {
+		case <-l.done:
+			return nil
+		case <-l.runs:
+			return l.refusal(call)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	timer := time.NewTimer(time.Until(deadline))
 	defer timer.Stop()
 	select {
 	case <-l.done:
@@ -106,8 +133,18 @@ func (l *leader) wait(ctx context.Context, limit time.Duration) error {
 	}
 }
 
+// running reports whether an attempt of the command runs in this process.
 func (f *flight) running(id ID) bool {
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.leaders[id] != nil
+	l := f.leaders[id]
+	f.mu.Unlock()
+	if l == nil {
+		return false
+	}
+	select {
+	case <-l.runs:
+		return true
+	default:
+		return false
+	}
 }
