@@ -71,8 +71,9 @@ func observeEvent(ctx context.Context, o Observer, event *Event) (context.Contex
 	}
 }
 
-// SlogObserver logs each step's end: the ordinary ones at debug level, replays at info, refusals, missed transactions
-// and unresolved commits at warning, a store's failures at error level.
+// SlogObserver logs each step's end: the ordinary ones, a work's own errors, duplicates in flight and callers that hung
+// up at debug level, replays and resolved commits at info, refusals, missed transactions and unresolved commits at
+// warning, a store's failures at error level.
 func SlogObserver(logger *slog.Logger) Observer { return slogObserver{logger} }
 
 type slogObserver struct{ logger *slog.Logger }
@@ -122,8 +123,11 @@ func reasonOf(e Event) string {
 
 func levelOf(e Event) slog.Level {
 	switch {
-	case errors.Is(e.Err, ErrKeyReused), errors.Is(e.Err, ErrCommitUnresolved), errors.Is(e.Err, ErrExpired), e.Note == NoteUntouched:
+	case errors.Is(e.Err, ErrKeyReused), errors.Is(e.Err, ErrCommitUnresolved), errors.Is(e.Err, ErrExpired),
+		errors.Is(e.Err, ErrOutcomeTooLarge), e.Note == NoteUntouched:
 		return slog.LevelWarn
+	case errors.Is(e.Err, context.Canceled):
+		return slog.LevelDebug
 	case e.Err != nil && !errors.Is(e.Err, ErrInFlight) && e.Step != StepRun && e.Step != StepIdentify:
 		return slog.LevelError
 	case e.Step == StepReplay || e.Note == NoteResolved:

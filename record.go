@@ -53,9 +53,13 @@ const (
 	StateExpired   State = "expired"
 )
 
-// Outcome is what is stored and answered again. The engine never looks inside.
+// KindBytesMax bounds an outcome's Kind.
+const KindBytesMax = 32
+
+// Outcome is what is stored and answered again. The engine never looks inside. Data is shared by all who are answered
+// in this process: nobody may change it, the work that returned it included.
 type Outcome struct {
-	Kind string // who understands Data: "json", "http", …; at most 32 bytes
+	Kind string // who understands Data: "json", "http", …; at most KindBytesMax bytes
 	Data []byte
 }
 
