@@ -1,0 +1,38 @@
+// Package sqlitestore keeps onceward's records in a SQLite file, beside the business rows: the embedded default, in pure
+// Go (modernc.org/sqlite).
+//
+//	store, err := sqlitestore.Open(ctx, "shop.db", sqlitestore.Options{})
+//	err = store.Migrate(ctx)
+//	engine, err := onceward.New(store, onceward.Options{})
+//
+// One connection writes, and only the store has it: works run one at a time, in turn, each in its own BEGIN IMMEDIATE …
+// COMMIT. The application reads through [Store.Reader] and writes in its works. An engine's Do inside a work waits for
+// the turn that its own caller has, until Options.QueueTimeout ends it: use Join there.
+//
+// # What a work may do
+//
+// It gets a sqlstore.Tx that is dead once the work has returned. Statements that would end the transaction (COMMIT,
+// ROLLBACK, and the store's savepoints) are refused and spoil the attempt, even if the work ignores the refusal: nothing
+// of it is saved, and the answer is onceward.ErrTxEnded. A transaction that SQLite itself ends (INSERT OR ROLLBACK,
+// RAISE(ROLLBACK), an interrupt, a full disk) ends the attempt in the same way. Savepoints of other names are the work's
+// to use. What would stay on the connection for the next work is refused too: ATTACH, DETACH, temporary tables, and every
+// PRAGMA that is not in a short list of harmless ones.
+//
+// A statement checks the work's context before it starts and is interrupted at that context's deadline, but not when it
+// is cancelled: in SQLite an interrupted write rolls back the whole transaction, so that a caller who hangs up in the
+// middle of the last INSERT would undo a work that is as good as done. Reading on in rows cannot be interrupted.
+//
+// # Several processes
+//
+// Any number of processes may have the file open; the record's primary key and SQLite's lock on the file decide. But
+// SQLite's lock is not fair: under load a process is told SQLITE_BUSY after Options.BusyTimeout, which is an
+// onceward.ErrUnavailable, and should come again. One server process a file is the intended use. The file must be on a
+// local disk: the write-ahead log does not work across a network.
+//
+// # Power loss
+//
+// The log is in WAL mode with synchronous=FULL: a commit returns after its fsync (on macOS F_FULLFSYNC), so that an
+// answered command outlives the power, as far as the disk keeps what it has confirmed. A virtual disk or a drive with a
+// volatile cache that ignores flushes breaks that promise, for every database. Back up with VACUUM INTO, or copy the file
+// while no process has it open; a copy of the file alone, without its -wal, may lack the last commits.
+package sqlitestore

@@ -1,0 +1,120 @@
+package sqlitestore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/sqlstore"
+)
+
+// Store is an onceward.Store on one SQLite file, for concurrent use.
+type Store struct {
+	options Options
+	queue   queue
+	claims  claims
+
+	writerPool *sql.DB // of one connection
+	writer     *writer // belongs to who has the turn; nil after a failure, until the next turn
+	records    *sql.DB // reads records; apart from the application's, which may be used up
+	reader     *sql.DB
+}
+
+var _ onceward.Store[sqlstore.Tx] = (*Store)(nil)
+
+// Open opens the SQLite file at path, makes it if it is not there, and puts it in WAL mode. Close it in the end.
+func Open(ctx context.Context, path string, o Options) (*Store, error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	o = o.withDefaults()
+	s := &Store{options: o, queue: queue{lengthMax: o.QueueMax}}
+	if err := s.openPools(path); err != nil {
+		return nil, err
+	}
+	if err := s.take(ctx); err != nil {
+		return nil, errors.Join(err, s.closePools())
+	}
+	defer s.queue.give()
+	return s, nil
+}
+
+func (s *Store) openPools(path string) error {
+	write, err := connector(path, s.options)
+	if err != nil {
+		return err
+	}
+	read, err := connector(path, s.options, "_query_only=1")
+	if err != nil {
+		return err
+	}
+	s.writerPool, s.records, s.reader = sql.OpenDB(write), sql.OpenDB(read), sql.OpenDB(read)
+	s.writerPool.SetMaxOpenConns(1)
+	for _, pool := range []*sql.DB{s.records, s.reader} {
+		pool.SetMaxOpenConns(s.options.Readers)
+		pool.SetMaxIdleConns(s.options.Readers)
+	}
+	return nil
+}
+
+// Reader is a pool for the application's own reads: it cannot write.
+func (s *Store) Reader() *sql.DB { return s.reader }
+
+// Close refuses new attempts, waits for the one that runs, at most Options.WorkTimeout, and closes the file.
+func (s *Store) Close() error {
+	if !s.queue.close(s.options.WorkTimeout) {
+		return fmt.Errorf("sqlitestore: Close: an attempt has not ended within %v", s.options.WorkTimeout)
+	}
+	var err error
+	if s.writer != nil {
+		err = s.writer.close()
+		s.writer = nil
+	}
+	return errors.Join(err, s.closePools())
+}
+
+func (s *Store) closePools() error {
+	return errors.Join(s.writerPool.Close(), s.records.Close(), s.reader.Close())
+}
+
+// take waits for the turn and sees to it that there is a writer. Whoever it gives nil calls queue.give.
+func (s *Store) take(ctx context.Context) error {
+	if err := s.queue.take(ctx, s.options.QueueTimeout); err != nil {
+		return err
+	}
+	if s.writer != nil && !s.writer.broken {
+		return nil
+	}
+	if s.writer != nil {
+		_ = s.writer.close()
+	}
+	var err error
+	if s.writer, err = openWriter(ctx, s.writerPool, s.options); err != nil {
+		s.queue.give()
+	}
+	return err
+}
+
+// transaction runs f in a transaction of the store's own, in turn.
+func (s *Store) transaction(ctx context.Context, f func(w *writer) error) error {
+	if err := s.take(ctx); err != nil {
+		return err
+	}
+	defer s.queue.give()
+	if err := s.writer.begin(ctx); err != nil {
+		return err
+	}
+	if err := f(s.writer); err != nil {
+		s.writer.rollback()
+		return explain(err)
+	}
+	return s.writer.commit()
+}
+
+// milliseconds rounds up: no record lives shorter than it was asked to.
+func milliseconds(d time.Duration) int64 {
+	return int64((d + time.Millisecond - 1) / time.Millisecond)
+}
