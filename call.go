@@ -29,6 +29,9 @@ func newCall(c Command) *call {
 	}}
 }
 
+// ID identifies c in a store; every retry of c has the same. The command must have an operation.
+func (c Command) ID() ID { return newCall(c).want.ID }
+
 // wrap adds the operation and the public id, once.
 func (c *call) wrap(err error) error {
 	if wrapped := (*Error)(nil); errors.As(err, &wrapped) {

@@ -1,0 +1,43 @@
+package httponce
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/onceward/onceward"
+)
+
+// Handle serves an operation by a handler that writes its answer itself. The transaction is the handler's argument; its
+// request carries the work's context, and CallFrom(r.Context()) is its Call. A nil error with a status below 400 commits
+// and records what was written; a written 4xx or 5xx is answered and rolled back. A returned error is answered in the
+// place of what was written: with the *Answer that it is or wraps (so Conclude makes a 4xx final), or the one that
+// Options.Failure has for it, or 500.
+//
+// The handler is called again, with a fresh request and a fresh ResponseWriter, where a store runs a work again.
+// Handle panics if the operation is not valid.
+func (d *Door[Tx]) Handle(op *onceward.Operation, h func(w http.ResponseWriter, r *http.Request, tx Tx) error) http.Handler {
+	return d.route(op, h, http.HandlerFunc(noSafeMethod))
+}
+
+func (d *Door[Tx]) route(op *onceward.Operation, h func(w http.ResponseWriter, r *http.Request, tx Tx) error, safe http.Handler) http.Handler {
+	d.admit(op)
+	return &route[Tx]{door: d, operation: op, safe: safe, start: func(call *Call) (work[Tx], error) {
+		return func(ctx context.Context, tx Tx) (*reply, error) {
+			w := newHeld(call.outer, d.options.AnswerBytesMax)
+			if err := h(w, call.Request.WithContext(ctx), tx); err != nil {
+				return nil, err
+			}
+			return w.reply()
+		}, nil
+	}}
+}
+
+// noSafeMethod answers the safe methods on a route that is for changing something. OPTIONS tells what the route takes.
+func noSafeMethod(w http.ResponseWriter, r *http.Request) {
+	w.Header()["Allow"] = []string{"OPTIONS, POST, PUT, PATCH, DELETE"}
+	if r.Method == http.MethodOptions {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	sendProblem(w, methodNotAllowed)
+}

@@ -1,0 +1,193 @@
+package httponce
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"reflect"
+	"strings"
+
+	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/fingerprint"
+)
+
+// JSON serves an operation whose input is the request's body as JSON. The input is decoded and validated before anything
+// is claimed: an unknown member, a wrong type, text after the input, or an error of its method Validate() error, if it
+// has one, is answered with 400 (or the *Answer that Validate's error is or wraps). CallFrom(ctx) is the handler's Call.
+//
+// The handler's answer and error are treated as those of Handle; a nil answer is 204. An In of type struct{} takes a
+// request without a body as well. JSON panics if the operation is not valid.
+func JSON[In, Tx any](d *Door[Tx], op *onceward.Operation, h func(ctx context.Context, tx Tx, in In) (*Answer, error)) http.Handler {
+	d.admit(op)
+	return &route[Tx]{door: d, operation: op, safe: http.HandlerFunc(noSafeMethod), start: func(call *Call) (work[Tx], error) {
+		in := &input[In]{call: call}
+		if err := in.declare(); err != nil {
+			return nil, err
+		}
+		return func(ctx context.Context, tx Tx) (*reply, error) {
+			value, err := in.take()
+			if err != nil {
+				return nil, err
+			}
+			answer, err := h(ctx, tx, value)
+			if err != nil {
+				return nil, err
+			}
+			if answer == nil {
+				answer = &Answer{Status: http.StatusNoContent}
+			}
+			return answer.render(call.ID().Public())
+		}, nil
+	}}
+}
+
+// input is a call's body on its way to a handler. As the call's meaning it is decoded and validated when the engine asks
+// for its canonical form: after an identical retry was answered from memory, which needs no input, and before anything
+// is claimed.
+type input[In any] struct {
+	*fingerprint.Request
+	call    *Call
+	value   In
+	decoded bool // and not taken yet
+}
+
+// declare checks the body's type and makes in the call's meaning.
+func (in *input[In]) declare() error {
+	in.Request = in.call.Meaning.(*fingerprint.Request)
+	in.call.Meaning = in
+	header := in.call.Request.Header
+	if header.Get("Content-Encoding") != "" {
+		return bodyType.answer("")
+	}
+	if in.ContentType == "" {
+		in.ContentType = "application/json"
+	}
+	if name, _, err := mime.ParseMediaType(in.ContentType); len(in.Body) > 0 && in.ContentType != "application/json" &&
+		(err != nil || name != "application/json" && !strings.HasSuffix(name, "+json")) {
+		return bodyType.answer("")
+	}
+	return nil
+}
+
+// Canonical implements fingerprint.Meaning.
+func (in *input[In]) Canonical(v fingerprint.Version) (fingerprint.Digest, error) {
+	if !in.decoded {
+		if err := in.decode(); err != nil {
+			return fingerprint.Digest{}, err
+		}
+	}
+	return in.Request.Canonical(v)
+}
+
+// take gives the input to one attempt; the next one gets a fresh one.
+func (in *input[In]) take() (value In, err error) {
+	if !in.decoded {
+		err = in.decode()
+	}
+	value, in.decoded = in.value, false
+	return value, err
+}
+
+func (in *input[In]) decode() error {
+	in.value = *new(In)
+	if err := decodeJSON(in.Body, &in.value); err != nil {
+		return err
+	}
+	if err := validate(&in.value); err != nil {
+		return err
+	}
+	in.decoded = true
+	return nil
+}
+
+func validate[In any](value *In) error {
+	v, ok := any(value).(interface{ Validate() error })
+	if !ok {
+		v, ok = any(*value).(interface{ Validate() error })
+	}
+	if !ok {
+		return nil
+	}
+	err := v.Validate()
+	if err == nil || errors.As(err, new(*Answer)) {
+		return err
+	}
+	return bodyInvalid.answer(sentence(err.Error()))
+}
+
+func decodeJSON[In any](body []byte, value *In) error {
+	switch trimmed := bytes.TrimLeft(body, " \t\r\n"); {
+	case len(trimmed) == 0 && reflect.TypeFor[In]() == reflect.TypeFor[struct{}]():
+		return nil
+	case len(trimmed) == 0:
+		return bodyInvalid.answer("The body is empty. Send JSON.")
+	case bytes.Equal(bytes.TrimRight(trimmed, " \t\r\n"), []byte("null")):
+		return bodyInvalid.answer("The body is null. Send a value.")
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(value); err != nil {
+		return bodyInvalid.answer(faultOf(err))
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return bodyInvalid.answer(fmt.Sprintf("The body has text after the JSON value, at byte %d.", d.InputOffset()))
+	}
+	return nil
+}
+
+// faultOf says what encoding/json did not like in the caller's terms. It repeats the names of members, no values.
+func faultOf(err error) string {
+	var wrong *json.UnmarshalTypeError
+	var syntax *json.SyntaxError
+	switch {
+	case errors.As(err, &wrong):
+		what, _, _ := strings.Cut(wrong.Value, " ")
+		if wrong.Field == "" {
+			return fmt.Sprintf("The body must be %s, not %s.", jsonName(wrong.Type), what)
+		}
+		return fmt.Sprintf("The member %q must be %s, not %s.", wrong.Field, jsonName(wrong.Type), what)
+	case errors.As(err, &syntax):
+		return fmt.Sprintf("The body is not JSON: an error at byte %d.", syntax.Offset)
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return "The body is not JSON: it ends too early."
+	}
+	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		return fmt.Sprintf("The member %.80s is not known here.", name)
+	}
+	return sentence(err.Error()) // of the input's own UnmarshalJSON or UnmarshalText
+}
+
+// jsonName says what JSON value a Go type takes.
+func jsonName(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.String:
+		return "a string"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	case reflect.Slice, reflect.Array:
+		return "an array"
+	case reflect.Pointer:
+		return jsonName(t.Elem())
+	}
+	if t.Kind() >= reflect.Int && t.Kind() <= reflect.Uintptr {
+		return fmt.Sprintf("an integer of %d bits", t.Bits())
+	}
+	return "another value"
+}
+
+// sentence makes a sentence of an error's text, which by custom begins small and has no full stop.
+func sentence(text string) string {
+	if text == "" {
+		return ""
+	}
+	return strings.ToUpper(text[:1]) + text[1:] + "."
+}

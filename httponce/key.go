@@ -1,0 +1,112 @@
+package httponce
+
+import (
+	"crypto/rand"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// HeaderKey is the request field that carries the key.
+const HeaderKey = "Idempotency-Key"
+
+// key reads the request's key. Its error is an *Answer.
+func (o *Options) key(r *http.Request) (string, error) {
+	lines := r.Header[HeaderKey]
+	switch {
+	case len(lines) == 0 && o.Optional:
+		return rand.Text(), nil
+	case len(lines) == 0:
+		return "", keyMissing.answer("")
+	case len(lines) > 1:
+		return "", keyRepeated.answer("")
+	}
+	key, fault := parseKey(lines[0], o.Strict)
+	switch {
+	case fault == faultRepeated:
+		return "", keyRepeated.answer("")
+	case fault != "":
+		return "", keyMalformed.answer("The Idempotency-Key " + fault + keyAdvice)
+	case len(key) > o.KeyBytesMax:
+		return "", keyTooLong.answer(fmt.Sprintf("The Idempotency-Key has %d bytes; send at most %d.", len(key), o.KeyBytesMax))
+	}
+	return key, nil
+}
+
+const (
+	faultRepeated = "holds more than one member"
+	keyAdvice     = `. Send one quoted string of visible ASCII characters, for example "8e03978e-40d5-43dd-bc93-6894a57f9324".`
+)
+
+// parseKey reads a field value: a String (RFC 9651 section 3.3.3), or, unless strict, the same characters without quotes.
+// The fault completes the sentence "the key …"; it repeats nothing of the value.
+//
+// A String's parameters would be legal, but no specification gives one a meaning, and two keys that differ in them alone
+// are more likely a fault of the client than one key: they are refused.
+func parseKey(value string, strict bool) (key, fault string) {
+	value = strings.Trim(value, " \t")
+	switch {
+	case value == "":
+		return "", "is blank"
+	case value[0] == '"':
+		key, fault = parseQuoted(value[1:])
+	case strict:
+		return "", "is not a quoted string"
+	default:
+		key, fault = parseBare(value)
+	}
+	if fault == "" && strings.Trim(key, " ") == "" {
+		return "", "is blank"
+	}
+	return key, fault
+}
+
+// parseQuoted reads a String after its opening quote. It copies only where there are escapes.
+func parseQuoted(value string) (key, fault string) {
+	var unescaped []byte
+	from := 0
+	for i := 0; i < len(value); i++ {
+		switch c := value[i]; {
+		case c == '"':
+			key = string(append(unescaped, value[from:i]...))
+			if unescaped == nil {
+				key = value[:i]
+			}
+			return key, afterQuoted(value[i+1:])
+		case c == '\\':
+			if i+1 == len(value) || value[i+1] != '"' && value[i+1] != '\\' {
+				return "", "holds a backslash that escapes neither a quote nor a backslash"
+			}
+			unescaped = append(unescaped, value[from:i]...)
+			i++
+			from = i
+		case c < ' ' || c > '~':
+			return "", "holds a character that is not printable ASCII"
+		}
+	}
+	return "", "begins with a quote and has no closing one"
+}
+
+func afterQuoted(rest string) (fault string) {
+	switch rest = strings.TrimLeft(rest, " \t"); {
+	case rest == "":
+		return ""
+	case rest[0] == ',':
+		return faultRepeated
+	}
+	return "has characters after its closing quote"
+}
+
+func parseBare(value string) (key, fault string) {
+	for i := 0; i < len(value); i++ {
+		switch c := value[i]; {
+		case c == ',':
+			return "", faultRepeated
+		case c == ' ' || c == '\t' || c == '"' || c == '\\' || c == ';':
+			return "", "holds a blank, a quote, a backslash or a semicolon outside quotes"
+		case c < ' ' || c > '~':
+			return "", "holds a character that is not printable ASCII"
+		}
+	}
+	return value, ""
+}
