@@ -1,0 +1,110 @@
+package pgxstore
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/onceward/onceward"
+)
+
+const (
+	joinLock = `SELECT pg_try_advisory_xact_lock($1::bigint), now()`
+
+	// The savepoint's name may be there already, from an attempt around this one: the innermost is meant, and each
+	// attempt takes its own away.
+	beginPart  = `SAVEPOINT onceward_attempt`
+	keepPart   = `RELEASE SAVEPOINT onceward_attempt`
+	cancelPart = `ROLLBACK TO SAVEPOINT onceward_attempt; RELEASE SAVEPOINT onceward_attempt`
+)
+
+// Join implements onceward.Store. The claim lies within a savepoint: where the attempt rolls back, the lock goes too.
+func (s *Store) Join(ctx context.Context, outer pgx.Tx, want *onceward.Record) (onceward.Attempt[pgx.Tx], *onceward.Record, error) {
+	found := &look{}
+	batch := &pgx.Batch{}
+	batch.Queue(beginPart)
+	batch.Queue(joinLock, lockKey(want.ID)).QueryRow(func(row pgx.Row) error { return row.Scan(&found.locked, &found.began) })
+	found.queueSelect(batch, want)
+	err := outer.SendBatch(ctx, batch).Close()
+	joined := newJoined(outer, want, found)
+	switch {
+	case err != nil && pgError(err) == nil && !errors.Is(err, onceward.ErrCollision):
+		return nil, nil, failure("join", err)
+	case err != nil:
+		return nil, nil, errors.Join(failure("join", err), joined.cancel(ctx))
+	case found.stands(want):
+		return nil, found.record, joined.cancel(ctx)
+	case !found.locked:
+		return nil, nil, errors.Join(onceward.ErrInFlight, joined.cancel(ctx))
+	}
+	return joined, nil, nil
+}
+
+// joined is an attempt in a transaction that the caller owns.
+type joined struct {
+	outer pgx.Tx
+	hold  *hold
+	tx    *tx
+	claim claim
+	ended bool
+}
+
+func newJoined(outer pgx.Tx, want *onceward.Record, found *look) *joined {
+	hold := &hold{conn: outer.Conn()}
+	return &joined{
+		outer: outer,
+		hold:  hold,
+		tx:    &tx{inner: outer, hold: hold},
+		claim: claim{want: want, began: found.began, expired: found.record},
+	}
+}
+
+// Tx implements onceward.Attempt.
+func (j *joined) Tx() pgx.Tx { return j.tx }
+
+// Save implements onceward.Attempt.
+func (j *joined) Save(ctx context.Context, o onceward.Outcome) (bool, error) {
+	if j.ended {
+		return false, errOver
+	}
+	j.ended = true
+	if err := j.hold.release(ctx); err != nil {
+		return false, errors.Join(err, j.cancel(ctx))
+	}
+	var untouched bool
+	batch := &pgx.Batch{}
+	j.claim.queue(batch, o, &untouched)
+	batch.Queue(keepPart)
+	err := j.outer.SendBatch(ctx, batch).Close()
+	if err == nil {
+		return false, nil // whether the work wrote is not known where the caller may have written before
+	}
+	if server := pgError(err); server != nil {
+		return false, errors.Join(insertFailure(server), j.cancel(ctx))
+	}
+	return false, failure("save", err)
+}
+
+// Rollback implements onceward.Attempt.
+func (j *joined) Rollback(ctx context.Context) error {
+	if j.ended {
+		return nil
+	}
+	j.ended = true
+	if err := j.hold.release(ctx); errors.Is(err, errRawEnd) || errors.Is(err, pgconn.ErrConnClosed) {
+		return failure("rollback", err)
+	}
+	return j.cancel(ctx)
+}
+
+// cancel takes the attempt's part out of the caller's transaction, which is usable again then.
+func (j *joined) cancel(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
+	defer cancel()
+	if _, err := j.outer.Exec(ctx, cancelPart, pgx.QueryExecModeSimpleProtocol); err != nil {
+		return failure("rollback", err)
+	}
+	return nil
+}
