@@ -27,7 +27,8 @@ setup: ## install the database servers that the tests need (Debian, Ubuntu)
 # The benchmarks reuse what the tests compiled. The last line repeats the tests' summary, which the rest would hide.
 test: setup ## run all tests with the race detector, each benchmark once, and fuzz for three minutes
 	@mkdir -p $(LOGS)
-	@go run $(GOTESTSUM) --format pkgname --format-hide-empty-pkg -- -race -timeout 10m $(PACKAGES) | tee $(LOGS)/test
+	@go run $(GOTESTSUM) --format pkgname --format-hide-empty-pkg --hide-summary skipped -- \
+		-race -timeout 10m $(PACKAGES) | tee $(LOGS)/test
 	@echo "bench: each once, so that none rots"
 	@go test -race -timeout 10m -run '^$$' -bench . -benchtime 1x $(PACKAGES) >$(LOGS)/bench 2>&1 || { cat $(LOGS)/bench; exit 1; }
 	@FUZZTIME=180 scripts/fuzz
