@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/onceward/onceward/shop"
+)
+
+// drainTimeout bounds the wait for running requests, longer than a request may take.
+const drainTimeout = 80 * time.Second
+
+// demo is the verb that runs the reference shop.
+type demo struct {
+	Addr     string `default:"127.0.0.1:8080" help:"The address to listen on (${default})." placeholder:"HOST:PORT"`
+	Database string `default:"./onceward-demo.db" help:"The path of a SQLite file, which is made if need be (${default}), or a postgres:// URL." placeholder:"PATH|URL"`
+	Fresh    bool   `help:"Remove an earlier demo's data first: its own tables and records, or its file; nothing else."`
+}
+
+// Run serves until SIGINT or SIGTERM, lets running requests finish, and returns. A second signal ends the process.
+func (d *demo) Run(ctx context.Context, to streams) (err error) {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	logger := slog.New(slog.NewTextHandler(to.log, nil))
+	// Before anything is removed or migrated: the address tells whether another demo runs. Connections that come early
+	// wait for the first Accept.
+	listener, err := net.Listen("tcp", d.Addr)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = listener.Close() }() // the server has closed it, if it came to that
+	if d.Fresh {
+		if err := shop.Drop(ctx, d.Database); err != nil {
+			return fmt.Errorf("--fresh: %w", err)
+		}
+	}
+	service, err := shop.Open(ctx, d.Database, shop.Options{Callers: shop.DemoCallers(), Logger: logger})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, service.Close()) }()
+	if _, err := fmt.Fprint(to.out, invitation(listener.Addr(), d.Database)); err != nil {
+		return err
+	}
+	var background sync.WaitGroup
+	defer background.Wait()
+	sweeping, endSweeping := context.WithCancel(ctx)
+	defer endSweeping()
+	background.Go(func() { service.Run(sweeping) })
+	return serve(ctx, stop, listener, shop.NewServer(service.Handler, logger))
+}
+
+// serve answers requests until ctx ends, and those that run then.
+func serve(ctx context.Context, stop func(), listener net.Listener, server *http.Server) error {
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }()
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	stop() // from here on a signal does what it does to any process
+	drain, cancel := context.WithTimeout(context.Background(), drainTimeout)
+	defer cancel()
+	if err := server.Shutdown(drain); err != nil {
+		return fmt.Errorf("requests still ran after %v: %w", drainTimeout, err)
+	}
+	return nil
+}
+
+// invitation says where the demo is and what to try. The key is new each time, so that the first line places an order.
+func invitation(at net.Addr, database string) string {
+	url := "http://" + reachable(at)
+	if strings.Contains(database, "://") {
+		database = "PostgreSQL" // a URL may hold a password
+	}
+	post := fmt.Sprintf("curl -i %s/orders -H 'Authorization: Bearer demo-acme-alice' -H 'Idempotency-Key: try-%s' -H 'Content-Type: application/json'",
+		url, strings.ToLower(rand.Text()[:8]))
+	return "The onceward demo listens on " + url + " and keeps its orders in " + database + ".\n\n" +
+		"Place an order:\n\n  " + post + ` -d '{"sku":"BOOK","quantity":2}'` + "\n\n" +
+		"Send it again, as after a timeout (the same order, the same answer):\n\n  " + post + ` -d '{"sku":"BOOK","quantity":2}'` + "\n\n" +
+		"Send something else under that key (refused):\n\n  " + post + ` -d '{"sku":"BOOK","quantity":3}'` + "\n\n" +
+		"Ctrl-C ends it.\n"
+}
+
+// reachable is an address that a client on this machine can use.
+func reachable(at net.Addr) string {
+	tcp, ok := at.(*net.TCPAddr)
+	if ok && tcp.IP.IsUnspecified() {
+		return fmt.Sprintf("127.0.0.1:%d", tcp.Port)
+	}
+	return at.String()
+}

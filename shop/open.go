@@ -1,0 +1,145 @@
+package shop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/pgxstore"
+	"github.com/onceward/onceward/sqlitestore"
+)
+
+// connectTimeout bounds the way to a PostgreSQL server.
+const connectTimeout = 5 * time.Second
+
+// Shop is the service on a database that it has opened.
+type Shop struct {
+	// Handler answers requests.
+	Handler http.Handler
+	sweeper *onceward.Sweeper
+	close   func() error
+}
+
+// Open opens a database (see KindOf), brings its tables up to date, and makes a shop on it. Close it in the end.
+func Open(ctx context.Context, database string, options Options) (*Shop, error) {
+	kind, err := KindOf(database)
+	switch {
+	case err != nil:
+		return nil, err
+	case kind == KindPostgres:
+		return openPostgres(ctx, database, options.withDefaults())
+	}
+	return openSQLite(ctx, database, options.withDefaults())
+}
+
+// Run sweeps the records whose time is over until ctx ends.
+func (s *Shop) Run(ctx context.Context) { _ = s.sweeper.Run(ctx) } // its error is that of ctx
+
+// Close closes the database. Requests must have ended.
+func (s *Shop) Close() error { return s.close() }
+
+// Drop removes a demo from a database: its tables and records from PostgreSQL, its file where it is SQLite; nothing of
+// anybody else. There need not be one.
+func Drop(ctx context.Context, database string) error {
+	kind, err := KindOf(database)
+	switch {
+	case err != nil:
+		return err
+	case kind == KindSQLite:
+		return dropSQLite(ctx, database)
+	}
+	pool, err := connect(ctx, database)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	return dropPostgres(ctx, pool)
+}
+
+func openPostgres(ctx context.Context, url string, options Options) (*Shop, error) {
+	pool, err := connect(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	shop, err := preparePostgres(ctx, pool, options)
+	if err != nil {
+		pool.Close()
+	}
+	return shop, err
+}
+
+func preparePostgres(ctx context.Context, pool *pgxpool.Pool, options Options) (*Shop, error) {
+	err := errors.Join(pgxstore.Migrate(ctx, pool), migratePostgres(ctx, pool))
+	if err == nil {
+		err = pgxstore.Check(ctx, pool)
+	}
+	if err != nil {
+		return nil, err
+	}
+	closePool := func() error { pool.Close(); return nil }
+	return assemble(pgxstore.New(pool), Postgres(pool), options, closePool)
+}
+
+// connect makes a pool and reaches the server once, so that a wrong URL is found at the start.
+func connect(ctx context.Context, url string) (*pgxpool.Pool, error) {
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, err
+	}
+	if config.ConnConfig.ConnectTimeout == 0 {
+		config.ConnConfig.ConnectTimeout = connectTimeout
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	if err := pool.Ping(ctx); err != nil {
+		pool.Close()
+		return nil, err
+	}
+	return pool, nil
+}
+
+func openSQLite(ctx context.Context, path string, options Options) (*Shop, error) {
+	store, err := sqlitestore.Open(ctx, path, sqlitestore.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	shop, err := prepareSQLite(ctx, store, path, options)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), store.Close())
+	}
+	return shop, nil
+}
+
+func prepareSQLite(ctx context.Context, store *sqlitestore.Store, path string, options Options) (*Shop, error) {
+	if err := store.Migrate(ctx); err != nil {
+		return nil, err
+	}
+	if err := migrateSQLite(ctx, path); err != nil {
+		return nil, err
+	}
+	return assemble(store, SQLite(store.Reader()), options, store.Close)
+}
+
+// assemble is the wiring that all databases share.
+func assemble[Tx any](store onceward.Store[Tx], orders Orders[Tx], options Options, closeStore func() error) (*Shop, error) {
+	engine, err := onceward.New(store, onceward.Options{Observer: onceward.SlogObserver(options.Logger)})
+	if err != nil {
+		return nil, err
+	}
+	sweeper, err := engine.Sweeper(onceward.SweeperOptions{})
+	if err != nil {
+		return nil, err
+	}
+	handler, err := New(engine, orders, options)
+	if err != nil {
+		return nil, err
+	}
+	return &Shop{Handler: handler, sweeper: sweeper, close: closeStore}, nil
+}

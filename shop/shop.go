@@ -1,0 +1,80 @@
+package shop
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/httponce"
+)
+
+// bodyBytesMax bounds a request's body, which has a few members.
+const bodyBytesMax = 64 << 10
+
+// readTimeout bounds a read of orders.
+const readTimeout = 5 * time.Second
+
+// Options of a shop. Callers is required.
+type Options struct {
+	// Callers tells whom a bearer token stands for. Required: DemoCallers, or Tokens.
+	Callers Callers
+	// Authorize is asked on every write, retries included, before anything that depends on a record is answered; its
+	// error is answered with 403. Defaults to nil: whoever is known may.
+	Authorize func(*http.Request, onceward.Command) error
+	// Logger is told what goes wrong, and by Open what the engine does. Keys and payloads are never logged. Defaults to
+	// none.
+	Logger *slog.Logger
+}
+
+func (o Options) withDefaults() Options {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// service is the shop on any database.
+type service[Tx any] struct {
+	orders  Orders[Tx]
+	options Options
+}
+
+// New is the shop's HTTP interface, on an engine and the orders that live beside its records.
+func New[Tx any](engine *onceward.Engine[Tx], orders Orders[Tx], options Options) (http.Handler, error) {
+	if options.Callers == nil || orders == nil {
+		return nil, errors.New("shop: New needs orders and Options.Callers")
+	}
+	s := &service[Tx]{orders: orders, options: options.withDefaults()}
+	door := httponce.Options{
+		Scope:        s.options.Callers.scopeOf,
+		Authorize:    options.Authorize,
+		Report:       s.report,
+		BodyBytesMax: bodyBytesMax,
+	}
+	checkouts, err := httponce.New(engine, door)
+	if err != nil {
+		return nil, err
+	}
+	door.KeyBytesMax, door.Statuses = apiKeyBytesMax, apiStatuses
+	purchases, err := httponce.New(engine, door)
+	if err != nil {
+		return nil, err
+	}
+	return s.routes(checkouts, purchases), nil
+}
+
+// NewServer is an HTTP server with bounds on what a connection may take: a slow or silent peer does not hold it for ever.
+// An answer may take as long as the engine allows a work, its commit and the resolution of an unknown one.
+func NewServer(handler http.Handler, logger *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       15 * time.Second,
+		WriteTimeout:      75 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+	}
+}

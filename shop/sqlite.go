@@ -1,0 +1,66 @@
+package shop
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/google/uuid"
+
+	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/sqlstore"
+)
+
+// SQLite keeps orders in an SQLite file, beside sqlitestore's records. Reader is the store's, for reads outside of an
+// attempt.
+func SQLite(reader *sql.DB) Orders[sqlstore.Tx] { return sqlite{reader} }
+
+type sqlite struct{ reader *sql.DB }
+
+// Insert implements Orders. There is one writer, so that nothing is ever inserted at the same moment.
+func (sqlite) Insert(ctx context.Context, tx sqlstore.Tx, o *Order) (bool, error) {
+	result, err := tx.ExecContext(ctx, `INSERT INTO orders (`+columns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT DO NOTHING`, o.values()...)
+	if err != nil {
+		return false, err
+	}
+	added, err := result.RowsAffected()
+	return added == 1, err
+}
+
+// ByRequest implements Orders.
+func (sqlite) ByRequest(ctx context.Context, tx sqlstore.Tx, owner onceward.Scope, requestID string) (*Order, error) {
+	return oneSQLite(tx.QueryRowContext(ctx, `SELECT `+columns+` FROM orders
+		WHERE tenant = ? AND principal = ? AND request_id = ?`, owner.Tenant, owner.Principal, requestID))
+}
+
+// Get implements Orders.
+func (s sqlite) Get(ctx context.Context, tenant string, id uuid.UUID) (*Order, error) {
+	return oneSQLite(s.reader.QueryRowContext(ctx, `SELECT `+columns+` FROM orders WHERE tenant = ? AND id = ?`, tenant, id.String()))
+}
+
+// List implements Orders.
+func (s sqlite) List(ctx context.Context, tenant string, before uuid.UUID, limit int) (orders []*Order, _ error) {
+	rows, err := s.reader.QueryContext(ctx, `SELECT `+columns+` FROM orders
+		WHERE tenant = ? AND id < ? ORDER BY id DESC LIMIT ?`, tenant, before.String(), limit)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		order, err := scanOrder(rows)
+		if err != nil {
+			return nil, err
+		}
+		orders = append(orders, order)
+	}
+	return orders, rows.Err()
+}
+
+func oneSQLite(row *sql.Row) (*Order, error) {
+	order, err := scanOrder(row)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	return order, err
+}
