@@ -13,18 +13,13 @@ import (
 // prefixed with its length. One width, no collation, no limit on the key's length.
 type ID [16]byte
 
-var publicEncoding = base32.HexEncoding.WithPadding(base32.NoPadding)
+var publicEncoding = base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").WithPadding(base32.NoPadding)
 
 // Public is the id's short form for answers, logs and traces: 16 characters that name the record and give away neither
 // key nor scope. It encodes the id's first ten bytes, so that a record is found by a range of ids.
 func (id ID) Public() string {
 	var text [16]byte
 	publicEncoding.Encode(text[:], id[:10])
-	for i, b := range text {
-		if b >= 'A' {
-			text[i] = b + 'a' - 'A'
-		}
-	}
 	return string(text[:])
 }
 
