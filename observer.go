@@ -52,7 +52,7 @@ type Observer interface {
 // observe tells the observer that a step starts and returns what tells it the end.
 func (e *Engine[Tx]) observe(ctx context.Context, step Step, c *call) (context.Context, func(Note, error)) {
 	if e.options.Observer == nil {
-		return ctx, func(Note, error) {}
+		return ctx, unobserved
 	}
 	event := Event{Step: step, Operation: c.want.Operation, ID: c.want.ID.Public()}
 	ctx, end := observeEvent(ctx, e.options.Observer, &event)
@@ -61,6 +61,9 @@ func (e *Engine[Tx]) observe(ctx context.Context, step Step, c *call) (context.C
 		end()
 	}
 }
+
+// unobserved is not a literal in a generic method, which would be allocated for each call.
+func unobserved(Note, error) {}
 
 func observeEvent(ctx context.Context, o Observer, event *Event) (context.Context, func()) {
 	began := time.Now()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/onceward/onceward"
@@ -20,11 +21,25 @@ type Call struct {
 	// Request is the caller's; its body can be read once per attempt.
 	Request *http.Request
 
-	outer  http.Header // of the response, before the handler
-	body   []byte
-	answer *reply // of the latest attempt, where it is to be committed
-	ran    bool   // this call's own work ran
-	sent   bool   // the response is begun
+	request http.Request        // what Request points to
+	meaning fingerprint.Request // what Meaning is made of
+	outer   http.Header         // of the response, before the handler
+	body    []byte
+	answer  *reply // of the latest attempt, where it is to be committed
+
+	sent bool // the response is begun
+}
+
+// newCall takes a copy of the request: a handler must not change the one that it was given.
+func newCall(op *onceward.Operation, w http.ResponseWriter, r *http.Request) *Call {
+	call := &Call{Command: onceward.Command{Operation: op}, request: *r, outer: w.Header()}
+	call.Request = &call.request
+	return call
+}
+
+// context makes the call known to those who get ctx.
+func (c *Call) context(ctx context.Context) context.Context {
+	return context.WithValue(ctx, callKey{}, c)
 }
 
 type callKey struct{}
@@ -54,13 +69,12 @@ func (d *Door[Tx]) identify(w http.ResponseWriter, call *Call) (err error) {
 	if call.body, err = readBody(w, r, d.options.BodyBytesMax); err != nil {
 		return err
 	}
-	call.Meaning = d.meaning(call)
-	call.rewind()
+	d.options.mean(call)
 	if d.options.Authorize != nil {
+		call.rewind()
 		if err := d.options.Authorize(r, call.Command); err != nil {
 			return unless(err, forbiddenCaller)
 		}
-		call.rewind()
 	}
 	return nil
 }
@@ -91,51 +105,52 @@ const bodyBytesFirst = 16 << 10
 // readBody reads the whole body. Its memory is not pooled: a handler may keep the request longer than it should, and
 // must then not find another caller's.
 func readBody(w http.ResponseWriter, r *http.Request, bytesMax int) ([]byte, error) {
-	if r.ContentLength == 0 || r.Body == nil || r.Body == http.NoBody {
+	length := r.ContentLength
+	switch {
+	case length == 0 || r.Body == nil:
 		return nil, nil
-	}
-	if r.ContentLength > int64(bytesMax) {
-		return nil, bodyTooLarge.answer(fmt.Sprintf("Send at most %d bytes.", bytesMax))
-	}
-	from := r.Body
-	if r.ContentLength < 0 {
-		from = http.MaxBytesReader(w, r.Body, int64(bytesMax)) // has the server close the connection of a caller who goes on
-	}
-	b := make([]byte, 0, min(max(r.ContentLength+1, 512), bodyBytesFirst))
-	for {
-		n, err := from.Read(b[len(b):cap(b)])
-		b = b[:len(b)+n]
-		switch tooLarge := (*http.MaxBytesError)(nil); {
-		case errors.Is(err, io.EOF) && int64(len(b)) < r.ContentLength, err != nil && !errors.Is(err, io.EOF) && !errors.As(err, &tooLarge):
+	case length > int64(bytesMax):
+		return nil, tooLarge(bytesMax)
+	case length > 0 && length <= bodyBytesFirst:
+		b := make([]byte, length)
+		if _, err := io.ReadFull(r.Body, b); err != nil {
 			return nil, bodyIncomplete.answer("")
-		case errors.As(err, &tooLarge):
-			return nil, bodyTooLarge.answer(fmt.Sprintf("Send at most %d bytes.", bytesMax))
-		case err != nil:
-			return b, nil
 		}
-		if len(b) == cap(b) {
-			b = append(b, 0)[:len(b)]
-		}
+		return b, nil
 	}
+	// MaxBytesReader has the server close the connection of a caller who goes on.
+	b, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(bytesMax)))
+	switch {
+	case err != nil && errors.As(err, new(*http.MaxBytesError)):
+		return nil, tooLarge(bytesMax)
+	case err != nil || int64(len(b)) < length:
+		return nil, bodyIncomplete.answer("")
+	}
+	return b, nil
 }
 
-// meaning is what has to match on a retry.
-func (d *Door[Tx]) meaning(call *Call) *fingerprint.Request {
+func tooLarge(bytesMax int) *Answer {
+	return bodyTooLarge.answer(fmt.Sprintf("Send at most %d bytes.", bytesMax))
+}
+
+// mean sets what has to match on a retry.
+func (o *Options) mean(call *Call) {
 	r := call.Request
-	m := &fingerprint.Request{
-		Method:      r.Method,
-		Operation:   call.Operation.Name,
-		PathValues:  pathValues(r),
-		RawQuery:    r.URL.RawQuery,
-		ContentType: r.Header.Get("Content-Type"),
-		Header:      func(name string) []string { return r.Header.Values(name) },
-		Body:        call.body,
-		Rules:       d.options.Rules,
+	m := &call.meaning
+	m.Method = r.Method
+	m.Operation = call.Operation.Name
+	m.PathValues = pathValues(r)
+	m.RawQuery = r.URL.RawQuery
+	m.ContentType = r.Header.Get("Content-Type")
+	m.Body = call.body
+	m.Rules = o.Rules
+	if slices.ContainsFunc(o.Rules, func(rule fingerprint.Rule) bool { return len(rule.Headers) > 0 }) {
+		m.Header = func(name string) []string { return r.Header.Values(name) }
 	}
 	if r.Header.Get("Content-Encoding") != "" {
 		m.ContentType = "application/octet-stream" // coded bytes are not what their type says
 	}
-	return m
+	call.Meaning = m
 }
 
 // pathValues are the route's wildcards. Where the pattern is not one of http.ServeMux that tells everything about the

@@ -69,8 +69,9 @@ func Contract(doors ...Contracted) http.Handler {
 			operations = append(operations, door.contract()...)
 		}
 		data, _ := json.MarshalIndent(map[string]any{"version": 1, "operations": operations}, "", "  ") // cannot fail
-		w.Header()["Content-Type"] = []string{"application/json"}
-		write(w, http.StatusOK, append(data, '\n'))
+		answer := reply{status: http.StatusOK, body: append(data, '\n')}
+		answer.set("Content-Type", "application/json")
+		answer.send(w, "", nil)
 	})
 }
 

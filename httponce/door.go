@@ -49,15 +49,17 @@ func (d *Door[Tx]) admit(op *onceward.Operation) {
 	}
 }
 
-// work is a handler as the door runs it: it answers, or it fails.
-type work[Tx any] func(ctx context.Context, tx Tx) (*reply, error)
+// job is a handler at one call: it answers, or it fails. It is run once per attempt.
+type job[Tx any] interface {
+	run(ctx context.Context, tx Tx, call *Call) (*reply, error)
+}
 
-// route is a registered handler. Start makes what is needed to serve one call: it may replace the call's meaning, and
-// fails if the request is at fault.
+// route is a registered handler. Start makes the job of one call; it may replace the call's meaning, and fails if the
+// request is at fault.
 type route[Tx any] struct {
 	door      *Door[Tx]
 	operation *onceward.Operation
-	start     func(call *Call) (work[Tx], error)
+	start     func(call *Call) (job[Tx], error)
 	safe      http.Handler
 }
 
@@ -68,8 +70,7 @@ func (t *route[Tx]) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		t.safe.ServeHTTP(w, r)
 		return
 	}
-	call := &Call{Command: onceward.Command{Operation: t.operation}, outer: w.Header()}
-	call.Request = r.WithContext(context.WithValue(r.Context(), callKey{}, call))
+	call := newCall(t.operation, w, r)
 	defer t.door.recover(w, call)
 	if err := t.serve(w, call); err != nil {
 		t.door.refuse(w, call, err)
@@ -81,12 +82,12 @@ func (t *route[Tx]) serve(w http.ResponseWriter, call *Call) error {
 	if err := t.door.identify(w, call); err != nil {
 		return err
 	}
-	work, err := t.start(call)
+	job, err := t.start(call)
 	if err != nil {
 		return err
 	}
 	result, err := t.door.engine.Do(call.Request.Context(), call.Command, func(ctx context.Context, tx Tx) (onceward.Outcome, error) {
-		return t.door.attempt(ctx, tx, call, work)
+		return t.door.attempt(ctx, tx, call, job)
 	})
 	switch {
 	case err != nil:
@@ -100,20 +101,22 @@ func (t *route[Tx]) serve(w http.ResponseWriter, call *Call) error {
 }
 
 // attempt runs the work in one transaction. What is returned without an error is committed.
-func (d *Door[Tx]) attempt(ctx context.Context, tx Tx, call *Call, run work[Tx]) (onceward.Outcome, error) {
-	call.ran, call.answer = true, nil
+func (d *Door[Tx]) attempt(ctx context.Context, tx Tx, call *Call, job job[Tx]) (onceward.Outcome, error) {
+	call.answer = nil
 	call.rewind()
-	answer, err := run(ctx, tx)
+	answer, err := job.run(call.context(ctx), tx, call)
 	if err != nil {
+		cause := err
 		if answer, err = d.mapped(call, err); err != nil {
-			return onceward.Outcome{}, err
+			return onceward.Outcome{}, &failure{by: call, cause: err}
 		}
+		err = cause
 	}
 	switch {
 	case len(answer.body) > d.options.AnswerBytesMax:
-		return onceward.Outcome{}, fmt.Errorf("%w of %d bytes", errAnswerTooLarge, d.options.AnswerBytesMax)
+		return onceward.Outcome{}, &failure{by: call, cause: errAnswerTooLarge}
 	case !answer.final:
-		return onceward.Outcome{}, &refusal{reply: answer, by: call, cause: err}
+		return onceward.Outcome{}, &failure{by: call, cause: err, refusal: answer}
 	}
 	call.answer = answer
 	return onceward.Outcome{Kind: outcomeKind, Data: d.options.store(answer, d.stored)}, nil
@@ -131,18 +134,24 @@ func (d *Door[Tx]) mapped(call *Call, err error) (*reply, error) {
 	return answer.render(call.ID().Public())
 }
 
-// refusal is the error of a work whose answer is not to be recorded. Duplicates that waited for the work get it as well.
-type refusal struct {
-	reply *reply
-	by    *Call
-	cause error
+// failure is the error of a work that is not to be recorded: refused with an answer, or failed without. Duplicates that
+// waited for the work get it as well.
+type failure struct {
+	by      *Call
+	cause   error // the handler's; nil if it wrote its refusal
+	refusal *reply
 }
 
-// Error names the status.
-func (f *refusal) Error() string { return fmt.Sprintf("httponce: refused with %d", f.reply.status) }
+// Error names the status, or gives the handler's error.
+func (f *failure) Error() string {
+	if f.refusal == nil {
+		return f.cause.Error()
+	}
+	return fmt.Sprintf("httponce: refused with %d", f.refusal.status)
+}
 
-// Unwrap gives the handler's error, if there was one.
-func (f *refusal) Unwrap() error { return f.cause }
+// Unwrap gives the handler's error.
+func (f *failure) Unwrap() error { return f.cause }
 
 // replay answers with what an earlier attempt recorded.
 func (d *Door[Tx]) replay(w http.ResponseWriter, call *Call, result onceward.Result) error {
@@ -168,13 +177,14 @@ var replayedValue = []string{"true"}
 
 // refuse answers what was not carried out, or not for this caller.
 func (d *Door[Tx]) refuse(w http.ResponseWriter, call *Call, err error) {
-	if f := (*refusal)(nil); errors.As(err, &f) {
+	f := (*failure)(nil)
+	if errors.As(err, &f) && f.refusal != nil {
 		keep := d.keeps
 		if f.by == call {
 			keep = nil
 		}
 		call.sent = true
-		f.reply.send(w, call.ID().Public(), keep)
+		f.refusal.send(w, call.ID().Public(), keep)
 		return
 	}
 	id := ""
@@ -198,7 +208,7 @@ func (d *Door[Tx]) refuse(w http.ResponseWriter, call *Call, err error) {
 func (d *Door[Tx]) render(call *Call, answer *Answer, id string) *reply {
 	p, err := answer.render(id)
 	if err != nil {
-		d.options.Report(call.Request, err)
+		d.report(call, err)
 		p, _ = internal.answer("").render(id) // cannot fail: it is a constant
 	}
 	return p
@@ -209,8 +219,8 @@ func (d *Door[Tx]) keeps(name string) bool { return slices.Contains(d.stored, na
 // failed is the problem that answers an error of the engine or an unknown one.
 func (d *Door[Tx]) failed(call *Call, err error) *Answer {
 	k, known := d.options.kindOf(call.Operation, err)
-	if !known {
-		d.options.Report(call.Request, err)
+	if f := (*failure)(nil); !known && !(errors.As(err, &f) && f.by != call) { // another's is told by the one that ran it
+		d.report(call, err)
 	}
 	answer := k.answer("")
 	if k.retry {
@@ -218,6 +228,10 @@ func (d *Door[Tx]) failed(call *Call, err error) *Answer {
 		answer.Header = http.Header{"Retry-After": {strconv.FormatInt(seconds, 10)}}
 	}
 	return answer
+}
+
+func (d *Door[Tx]) report(call *Call, err error) {
+	d.options.Report(call.Request.WithContext(call.context(call.Request.Context())), err)
 }
 
 // PanicError is a handler's panic as Options.Report is told of it. Its text names a runtime error, and of any other
@@ -249,7 +263,7 @@ func (d *Door[Tx]) recover(w http.ResponseWriter, call *Call) {
 	if value == http.ErrAbortHandler || call.sent {
 		panic(value)
 	}
-	d.options.Report(call.Request, &PanicError{Value: value, Stack: debug.Stack()})
+	d.report(call, &PanicError{Value: value, Stack: debug.Stack()})
 	call.sent = true
 	sendProblem(w, internal)
 }

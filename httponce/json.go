@@ -24,58 +24,57 @@ import (
 // request without a body as well. JSON panics if the operation is not valid.
 func JSON[In, Tx any](d *Door[Tx], op *onceward.Operation, h func(ctx context.Context, tx Tx, in In) (*Answer, error)) http.Handler {
 	d.admit(op)
-	return &route[Tx]{door: d, operation: op, safe: http.HandlerFunc(noSafeMethod), start: func(call *Call) (work[Tx], error) {
-		in := &input[In]{call: call}
-		if err := in.declare(); err != nil {
-			return nil, err
-		}
-		return func(ctx context.Context, tx Tx) (*reply, error) {
-			value, err := in.take()
-			if err != nil {
-				return nil, err
-			}
-			answer, err := h(ctx, tx, value)
-			if err != nil {
-				return nil, err
-			}
-			if answer == nil {
-				answer = &Answer{Status: http.StatusNoContent}
-			}
-			return answer.render(call.ID().Public())
-		}, nil
+	return &route[Tx]{door: d, operation: op, safe: http.HandlerFunc(noSafeMethod), start: func(call *Call) (job[Tx], error) {
+		in := &input[In, Tx]{Request: &call.meaning, h: h}
+		call.Meaning = in
+		return in, in.declare(call.Request.Header)
 	}}
 }
 
-// input is a call's body on its way to a handler. As the call's meaning it is decoded and validated when the engine asks
-// for its canonical form: after an identical retry was answered from memory, which needs no input, and before anything
-// is claimed.
-type input[In any] struct {
+// input is the job of JSON, and a call's body on its way to it. As the call's meaning it is decoded and validated when
+// the engine asks for its canonical form: after an identical retry was answered from memory, which needs no input, and
+// before anything is claimed.
+type input[In, Tx any] struct {
 	*fingerprint.Request
-	call    *Call
+	h       func(ctx context.Context, tx Tx, in In) (*Answer, error)
 	value   In
 	decoded bool // and not taken yet
 }
 
-// declare checks the body's type and makes in the call's meaning.
-func (in *input[In]) declare() error {
-	in.Request = in.call.Meaning.(*fingerprint.Request)
-	in.call.Meaning = in
-	header := in.call.Request.Header
-	if header.Get("Content-Encoding") != "" {
+// declare checks the body's type.
+func (in *input[In, Tx]) declare(header http.Header) error {
+	switch {
+	case header.Get("Content-Encoding") != "":
 		return bodyType.answer("")
-	}
-	if in.ContentType == "" {
+	case in.ContentType == "":
 		in.ContentType = "application/json"
-	}
-	if name, _, err := mime.ParseMediaType(in.ContentType); len(in.Body) > 0 && in.ContentType != "application/json" &&
-		(err != nil || name != "application/json" && !strings.HasSuffix(name, "+json")) {
-		return bodyType.answer("")
+	case in.ContentType == "application/json" || len(in.Body) == 0:
+	default:
+		name, _, err := mime.ParseMediaType(in.ContentType)
+		if err != nil || name != "application/json" && !strings.HasSuffix(name, "+json") {
+			return bodyType.answer("")
+		}
 	}
 	return nil
 }
 
+func (in *input[In, Tx]) run(ctx context.Context, tx Tx, call *Call) (*reply, error) {
+	value, err := in.take()
+	if err != nil {
+		return nil, err
+	}
+	answer, err := in.h(ctx, tx, value)
+	if err != nil {
+		return nil, err
+	}
+	if answer == nil {
+		answer = &Answer{Status: http.StatusNoContent}
+	}
+	return answer.render(call.ID().Public())
+}
+
 // Canonical implements fingerprint.Meaning.
-func (in *input[In]) Canonical(v fingerprint.Version) (fingerprint.Digest, error) {
+func (in *input[In, Tx]) Canonical(v fingerprint.Version) (fingerprint.Digest, error) {
 	if !in.decoded {
 		if err := in.decode(); err != nil {
 			return fingerprint.Digest{}, err
@@ -85,7 +84,7 @@ func (in *input[In]) Canonical(v fingerprint.Version) (fingerprint.Digest, error
 }
 
 // take gives the input to one attempt; the next one gets a fresh one.
-func (in *input[In]) take() (value In, err error) {
+func (in *input[In, Tx]) take() (value In, err error) {
 	if !in.decoded {
 		err = in.decode()
 	}
@@ -93,7 +92,7 @@ func (in *input[In]) take() (value In, err error) {
 	return value, err
 }
 
-func (in *input[In]) decode() error {
+func (in *input[In, Tx]) decode() error {
 	in.value = *new(In)
 	if err := decodeJSON(in.Body, &in.value); err != nil {
 		return err

@@ -48,36 +48,66 @@ func (k kind) answer(detail string) *Answer {
 
 // What is wrong with a request before anything is claimed for it.
 var (
-	keyMissing = kind{code: "key_missing", status: http.StatusBadRequest, title: "The Idempotency-Key is missing",
-		detail: "This request changes something. Send an Idempotency-Key field: a new key for a new action, the same key for a retry."}
-	keyRepeated = kind{code: "key_repeated", status: http.StatusBadRequest, title: "More than one Idempotency-Key",
-		detail: "Send exactly one Idempotency-Key field with one key."}
-	keyMalformed = kind{code: "key_malformed", status: http.StatusBadRequest, title: "The Idempotency-Key is malformed",
-		detail: "Send one quoted string of visible ASCII characters as the Idempotency-Key."}
-	keyTooLong = kind{code: "key_too_long", status: http.StatusBadRequest, title: "The Idempotency-Key is too long",
-		detail: "Send a shorter Idempotency-Key."}
-	unauthenticated = kind{code: "unauthenticated", status: http.StatusUnauthorized, title: "The caller is not known",
-		detail: "Send valid credentials; the same Idempotency-Key may be used."}
-	forbiddenCaller = kind{code: "forbidden", status: http.StatusForbidden, title: "The caller may not do this",
-		detail: "Ask for the permission; the same Idempotency-Key may be used afterwards."}
-	methodNotAllowed = kind{code: "method_not_allowed", status: http.StatusMethodNotAllowed, title: "The method is not allowed",
-		detail: "This resource takes methods that change something: POST, PUT, PATCH or DELETE."}
-	contractMethod = kind{code: "method_not_allowed", status: http.StatusMethodNotAllowed, title: "The method is not allowed",
-		detail: "The contract can be read with GET."}
-	bodyTooLarge = kind{code: "body_too_large", status: http.StatusRequestEntityTooLarge, title: "The body is too large",
-		detail: "Send a smaller body."}
-	bodyIncomplete = kind{code: "body_incomplete", status: http.StatusBadRequest, title: "The body is incomplete",
-		detail: "The body ended before its announced length. Send the request again with the same Idempotency-Key."}
-	bodyType = kind{code: "body_type_unsupported", status: http.StatusUnsupportedMediaType, title: "The body's type is not supported",
-		detail: "Send JSON with Content-Type: application/json, without a content coding."}
-	bodyInvalid = kind{code: "body_invalid", status: http.StatusBadRequest, title: "The request is not valid",
-		detail: "Correct the request and send it again; the same Idempotency-Key may be used."}
-	notStored = kind{code: "answer_not_stored", status: http.StatusGone, title: "The answer was not kept",
-		detail: "The request was carried out once and its answer was too large or too secret to be kept. It will not be carried out again: look the result up, by the Location if there is one."}
-	internal = kind{code: "internal", status: http.StatusInternalServerError, title: "The request failed",
-		detail: "The service failed. The request may be sent again with the same Idempotency-Key: it is not carried out twice."}
-	answerTooLarge = kind{code: "answer_too_large", status: http.StatusInternalServerError, title: "The answer is too large",
-		detail: "The service's answer exceeds its own limit; nothing was changed."}
+	keyMissing = kind{
+		code: "key_missing", status: http.StatusBadRequest, title: "The Idempotency-Key is missing",
+		detail: "This request changes something. Send an Idempotency-Key field: a new key for a new action, the same key for a retry.",
+	}
+	keyRepeated = kind{
+		code: "key_repeated", status: http.StatusBadRequest, title: "More than one Idempotency-Key",
+		detail: "Send exactly one Idempotency-Key field with one key.",
+	}
+	keyMalformed = kind{
+		code: "key_malformed", status: http.StatusBadRequest, title: "The Idempotency-Key is malformed",
+		detail: "Send one quoted string of visible ASCII characters as the Idempotency-Key.",
+	}
+	keyTooLong = kind{
+		code: "key_too_long", status: http.StatusBadRequest, title: "The Idempotency-Key is too long",
+		detail: "Send a shorter Idempotency-Key.",
+	}
+	unauthenticated = kind{
+		code: "unauthenticated", status: http.StatusUnauthorized, title: "The caller is not known",
+		detail: "Send valid credentials; the same Idempotency-Key may be used.",
+	}
+	forbiddenCaller = kind{
+		code: "forbidden", status: http.StatusForbidden, title: "The caller may not do this",
+		detail: "Ask for the permission; the same Idempotency-Key may be used afterwards.",
+	}
+	methodNotAllowed = kind{
+		code: "method_not_allowed", status: http.StatusMethodNotAllowed, title: "The method is not allowed",
+		detail: "This resource takes methods that change something: POST, PUT, PATCH or DELETE.",
+	}
+	contractMethod = kind{
+		code: "method_not_allowed", status: http.StatusMethodNotAllowed, title: "The method is not allowed",
+		detail: "The contract can be read with GET.",
+	}
+	bodyTooLarge = kind{
+		code: "body_too_large", status: http.StatusRequestEntityTooLarge, title: "The body is too large",
+		detail: "Send a smaller body.",
+	}
+	bodyIncomplete = kind{
+		code: "body_incomplete", status: http.StatusBadRequest, title: "The body is incomplete",
+		detail: "The body ended before its announced length. Send the request again with the same Idempotency-Key.",
+	}
+	bodyType = kind{
+		code: "body_type_unsupported", status: http.StatusUnsupportedMediaType, title: "The body's type is not supported",
+		detail: "Send JSON with Content-Type: application/json, without a content coding.",
+	}
+	bodyInvalid = kind{
+		code: "body_invalid", status: http.StatusBadRequest, title: "The request is not valid",
+		detail: "Correct the request and send it again; the same Idempotency-Key may be used.",
+	}
+	notStored = kind{
+		code: "answer_not_stored", status: http.StatusGone, title: "The answer was not kept",
+		detail: "The request was carried out once and its answer was too large or too secret to be kept. It will not be carried out again: look the result up, by the Location if there is one.",
+	}
+	internal = kind{
+		code: "internal", status: http.StatusInternalServerError, title: "The request failed",
+		detail: "The service failed. The request may be sent again with the same Idempotency-Key: it is not carried out twice.",
+	}
+	answerTooLarge = kind{
+		code: "answer_too_large", status: http.StatusInternalServerError, title: "The answer is too large",
+		detail: "The service's answer exceeds its own limit; nothing was changed.",
+	}
 )
 
 // sendProblem answers with a problem that has no result.
@@ -91,38 +121,57 @@ var table = []struct {
 	err  error
 	kind kind
 }{
-	{onceward.ErrExpired, kind{code: "expired", status: http.StatusGone, title: "The key's result has expired",
-		detail: "The request was carried out once and its result is no longer kept. It will not be carried out again under this key: look the result up, or send a new key for a new action."}},
-	{onceward.ErrCommitUnresolved, kind{code: "unresolved", status: http.StatusServiceUnavailable, title: "The outcome is not known yet",
-		detail: "Whether the request was carried out could not be learned in time. Send it again with the same Idempotency-Key; it will not be carried out twice.", retry: true}},
-	{onceward.ErrNotCommitted, kind{code: "not_committed", status: http.StatusServiceUnavailable, title: "The request was not carried out",
-		detail: "Nothing was changed. Send the request again with the same Idempotency-Key.", retry: true}},
-	{onceward.ErrUnavailable, kind{code: "unavailable", status: http.StatusServiceUnavailable, title: "The service is unavailable",
-		detail: "The store cannot be reached. Send the request again with the same Idempotency-Key.", retry: true}},
-	{errNewer, kind{code: "unavailable", status: http.StatusServiceUnavailable, title: "The service is unavailable",
-		detail: "The answer was recorded by a newer version of the service. Send the request again with the same Idempotency-Key.", retry: true}},
+	{onceward.ErrExpired, kind{
+		code: "expired", status: http.StatusGone, title: "The key's result has expired",
+		detail: "The request was carried out once and its result is no longer kept. It will not be carried out again under this key: look the result up, or send a new key for a new action.",
+	}},
+	{onceward.ErrCommitUnresolved, kind{
+		code: "unresolved", status: http.StatusServiceUnavailable, title: "The outcome is not known yet",
+		detail: "Whether the request was carried out could not be learned in time. Send it again with the same Idempotency-Key; it will not be carried out twice.", retry: true,
+	}},
+	{onceward.ErrNotCommitted, kind{
+		code: "not_committed", status: http.StatusServiceUnavailable, title: "The request was not carried out",
+		detail: "Nothing was changed. Send the request again with the same Idempotency-Key.", retry: true,
+	}},
+	{onceward.ErrUnavailable, kind{
+		code: "unavailable", status: http.StatusServiceUnavailable, title: "The service is unavailable",
+		detail: "The store cannot be reached. Send the request again with the same Idempotency-Key.", retry: true,
+	}},
+	{errNewer, kind{
+		code: "unavailable", status: http.StatusServiceUnavailable, title: "The service is unavailable",
+		detail: "The answer was recorded by a newer version of the service. Send the request again with the same Idempotency-Key.", retry: true,
+	}},
+	{onceward.ErrAborted, internal}, // the panic was told by the one it happened to
 	{onceward.ErrScope, unauthenticated},
 	{onceward.ErrKey, keyMalformed},
 	{errAnswerTooLarge, answerTooLarge},
-	{context.DeadlineExceeded, kind{code: "timed_out", status: http.StatusServiceUnavailable, title: "The request took too long",
-		detail: "It was stopped. Send the request again with the same Idempotency-Key.", retry: true}},
-	{context.Canceled, kind{code: "cancelled", status: http.StatusServiceUnavailable, title: "The request was cancelled",
-		detail: "It was stopped. Send the request again with the same Idempotency-Key.", retry: true}},
+	{context.DeadlineExceeded, kind{
+		code: "timed_out", status: http.StatusServiceUnavailable, title: "The request took too long",
+		detail: "It was stopped. Send the request again with the same Idempotency-Key.", retry: true,
+	}},
+	{context.Canceled, kind{
+		code: "cancelled", status: http.StatusServiceUnavailable, title: "The request was cancelled",
+		detail: "It was stopped. Send the request again with the same Idempotency-Key.", retry: true,
+	}},
 }
 
 // kindOf finds the problem that answers err; known is false where it is internal for want of a better one.
 func (o *Options) kindOf(op *onceward.Operation, err error) (k kind, known bool) {
 	switch {
 	case errors.Is(err, onceward.ErrKeyReused):
-		return kind{code: o.Statuses.ReusedCode, status: o.Statuses.Reused, title: "The key was used for another request",
-			detail: "The Idempotency-Key stands for a request with another meaning. Send a new key for a new action."}, true
+		return kind{
+			code: o.Statuses.ReusedCode, status: o.Statuses.Reused, title: "The key was used for another request",
+			detail: "The Idempotency-Key stands for a request with another meaning. Send a new key for a new action.",
+		}, true
 	case errors.Is(err, onceward.ErrInFlight):
 		status := o.Statuses.InFlight
 		if op.Wait > 0 {
 			status = o.Statuses.InFlightAfterWait
 		}
-		return kind{code: o.Statuses.InFlightCode, status: status, title: "The first attempt is still running",
-			detail: "Send the request again later with the same Idempotency-Key to get its answer.", retry: true}, true
+		return kind{
+			code: o.Statuses.InFlightCode, status: status, title: "The first attempt is still running",
+			detail: "Send the request again later with the same Idempotency-Key to get its answer.", retry: true,
+		}, true
 	}
 	for _, row := range table {
 		if errors.Is(err, row.err) {

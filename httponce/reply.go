@@ -32,7 +32,8 @@ func (p *reply) set(name, value string) {
 	p.fields = append(p.fields, field{name: name, values: []string{value}})
 }
 
-// send writes the reply of a command; stored drops what belongs to the first caller alone.
+// send writes the reply of a command with its public id, if it has one; where keep is not nil, only the fields that it
+// wants. The length is said, so that the answer is not chunked, however long.
 func (p *reply) send(w http.ResponseWriter, id string, keep func(name string) bool) {
 	header := w.Header()
 	for _, f := range p.fields {
@@ -40,10 +41,17 @@ func (p *reply) send(w http.ResponseWriter, id string, keep func(name string) bo
 			f.apply(header)
 		}
 	}
+	values := []string{id, strconv.Itoa(len(p.body))}
 	if id != "" {
-		header[HeaderID] = []string{id}
+		header[HeaderID] = values[0:1:1]
 	}
-	write(w, p.status, p.body)
+	if bodyAllowed(p.status) {
+		header["Content-Length"] = values[1:2:2]
+	}
+	w.WriteHeader(p.status)
+	if len(p.body) > 0 {
+		_, _ = w.Write(p.body) // the caller has gone; the answer stays
+	}
 }
 
 // apply puts f on a response. A nil value keeps net/http from setting one of its own.
@@ -56,16 +64,5 @@ func (f field) apply(header http.Header) {
 		if !slices.Contains(header[f.name], value) {
 			header[f.name] = append(header[f.name], value)
 		}
-	}
-}
-
-// write ends a response. Its length is said, so that the answer is not chunked, however long.
-func write(w http.ResponseWriter, status int, body []byte) {
-	if bodyAllowed(status) {
-		w.Header()["Content-Length"] = []string{strconv.Itoa(len(body))}
-	}
-	w.WriteHeader(status)
-	if len(body) > 0 {
-		_, _ = w.Write(body) // the caller has gone; the answer stays
 	}
 }

@@ -15,10 +15,12 @@ const outcomeKind = "http"
 //	1 byte   version
 //	1 byte   flags: 1 the body was not stored
 //	uvarint  status
-//	uvarint  number of fields, each: text name, 1 byte added, uvarint number of values, each a text
-//	text     body
+//	text     fields: uvarint number of values in all, then each field: text name, 1 byte added, uvarint number of
+//	         values, each a text
+//	rest     body
 //
-// where a text is its length in bytes as uvarint, and its bytes.
+// where a text is its length in bytes as uvarint, and its bytes. The fields are one text so that they are read as
+// parts of one string.
 const (
 	storedVersion = 1
 	flagTombstone = 1
@@ -70,7 +72,16 @@ func (f field) bytes() int {
 func appendStored(b []byte, flags byte, status int, fields []field, body []byte) []byte {
 	b = append(b, storedVersion, flags)
 	b = binary.AppendUvarint(b, uint64(status))
-	b = binary.AppendUvarint(b, uint64(len(fields)))
+	b = appendText(b, string(appendFields(nil, fields)))
+	return append(b, body...)
+}
+
+func appendFields(b []byte, fields []field) []byte {
+	total := 0
+	for _, f := range fields {
+		total += len(f.values)
+	}
+	b = binary.AppendUvarint(b, uint64(total))
 	for _, f := range fields {
 		b = appendText(b, f.name)
 		b = append(b, boolByte(f.added))
@@ -79,8 +90,7 @@ func appendStored(b []byte, flags byte, status int, fields []field, body []byte)
 			b = appendText(b, value)
 		}
 	}
-	b = binary.AppendUvarint(b, uint64(len(body)))
-	return append(b, body...)
+	return b
 }
 
 func appendText(b []byte, s string) []byte {
@@ -98,6 +108,7 @@ func boolByte(b bool) byte {
 type stored struct {
 	reply
 	tombstone bool
+	room      [4]field // for the fields of most answers
 }
 
 // decodeStored reads a recorded answer. All lengths are checked against what is there before room is made.
@@ -108,68 +119,87 @@ func decodeStored(b []byte) (*stored, error) {
 	if b[0] != storedVersion {
 		return nil, fmt.Errorf("%w: version %d", errNewer, b[0])
 	}
-	r := reader{rest: b[2:]}
-	s := &stored{tombstone: b[1]&flagTombstone != 0}
-	s.status = r.number(999)
-	if n := r.number(len(r.rest)); n > 0 {
-		s.fields = make([]field, 0, min(n, 64))
-		for ; n > 0 && !r.failed; n-- {
-			s.fields = append(s.fields, r.field())
-		}
+	status, n := binary.Uvarint(b[2:])
+	if n <= 0 || status < 200 || status > 999 || b[1] > flagTombstone {
+		return nil, errDamaged
 	}
-	s.body = r.bytes()
-	if r.failed || len(r.rest) > 0 || s.status < 200 || b[1] > flagTombstone {
+	rest := b[2+n:]
+	size, n := binary.Uvarint(rest)
+	if n <= 0 || size > uint64(len(rest)-n) {
+		return nil, errDamaged
+	}
+	rest = rest[n:]
+	s := &stored{tombstone: b[1] == flagTombstone}
+	s.status = int(status)
+	s.body = rest[size:]
+	r := reader{rest: string(rest[:size])}
+	s.fields = r.fields(s.room[:0])
+	if r.failed {
 		return nil, errDamaged
 	}
 	return s, nil
 }
 
-// reader reads the parts of an encoding; after a failure everything is empty.
+// reader reads the parts of the fields; after a failure everything is empty.
 type reader struct {
-	rest   []byte
+	rest   string
+	values []string // room for the values of all fields
 	failed bool
 }
 
-func (r *reader) fail() {
-	r.rest, r.failed = nil, true
-}
-
-// number reads a number that is at most limit, and a length that is at most what is there.
-func (r *reader) number(limit int) int {
-	n, size := binary.Uvarint(r.rest)
-	if size <= 0 || n > uint64(limit) {
-		r.fail()
-		return 0
+func (r *reader) fields(fields []field) []field {
+	r.values = make([]string, 0, r.number())
+	for len(r.rest) > 0 {
+		fields = append(fields, r.field())
 	}
-	r.rest = r.rest[size:]
-	return int(n)
-}
-
-func (r *reader) bytes() []byte {
-	n := r.number(len(r.rest))
-	if n > len(r.rest) {
-		r.fail()
-		return nil
-	}
-	part := r.rest[:n:n]
-	r.rest = r.rest[n:]
-	return part
+	r.failed = r.failed || len(r.values) < cap(r.values)
+	return fields
 }
 
 func (r *reader) field() field {
-	f := field{name: string(r.bytes())}
+	f := field{name: r.text(), added: r.number() == 1}
+	start := len(r.values)
+	for n := r.number(); n > 0 && !r.failed; n-- {
+		if len(r.values) == cap(r.values) {
+			r.fail()
+			return field{}
+		}
+		r.values = append(r.values, r.text())
+	}
+	if end := len(r.values); end > start {
+		f.values = r.values[start:end:end]
+	}
 	if !storable(f.name) {
 		r.fail()
-		return field{}
-	}
-	f.added = r.number(1) == 1
-	if n := r.number(len(r.rest)); n > 0 {
-		f.values = make([]string, 0, min(n, 64))
-		for ; n > 0 && !r.failed; n-- {
-			f.values = append(f.values, string(r.bytes()))
-		}
 	}
 	return f
+}
+
+func (r *reader) fail() {
+	r.rest, r.failed = "", true
+}
+
+// number reads a number; it counts things of a byte or more, and so is at most what is there.
+func (r *reader) number() int {
+	n := uint64(0)
+	for i := 0; i < len(r.rest) && i < binary.MaxVarintLen32; i++ {
+		n |= uint64(r.rest[i]&0x7f) << (7 * i)
+		if r.rest[i] < 0x80 {
+			if r.rest = r.rest[i+1:]; n > uint64(len(r.rest)) {
+				break
+			}
+			return int(n)
+		}
+	}
+	r.fail()
+	return 0
+}
+
+func (r *reader) text() string {
+	n := r.number()
+	text := r.rest[:n]
+	r.rest = r.rest[n:]
+	return text
 }
 
 // storable guards the response against a record that was not written by store.
