@@ -1,9 +1,12 @@
 package sqlitestore
 
 import (
+	"fmt"
 	"strings"
 
 	"modernc.org/sqlite"
+
+	"github.com/onceward/onceward"
 )
 
 // savepointPrefix begins the names of the store's savepoints, for Join.
@@ -23,35 +26,46 @@ var pragmas = map[string]bool{
 	"encoding": false, "foreign_keys": false, "journal_mode": false, "synchronous": false,
 }
 
+// denial is what a work may not do, and the sentinel that its error matches, if any.
+type denial struct {
+	what     string
+	sentinel error
+}
+
+func (d *denial) wrap(err error) error {
+	if d.sentinel != nil {
+		return fmt.Errorf("%w: a work may not %s: %w", d.sentinel, d.what, err)
+	}
+	return fmt.Errorf("sqlitestore: a work may not %s: %w", d.what, err)
+}
+
 // authorize is asked while a statement is compiled. It refuses a work's statements that would end the transaction or
 // leave something on the connection.
 func (w *writer) authorize(action sqlite.AuthorizerActionCode, arg1, arg2, _, _ string) sqlite.AuthorizerReturnCode {
 	if !w.working.Load() {
 		return sqlite.AuthorizerOK
 	}
-	what := ""
+	var refused denial
 	switch action {
 	case sqlite.AuthTransaction:
-		what = arg1 // BEGIN, COMMIT, ROLLBACK
-		w.tried.Store(true)
+		refused = denial{"send " + arg1, onceward.ErrTxEnded} // BEGIN, COMMIT, ROLLBACK
 	case sqlite.AuthSavepoint:
 		if !strings.HasPrefix(strings.ToLower(arg2), savepointPrefix) {
 			return sqlite.AuthorizerOK
 		}
-		what = arg1 + " of the store's savepoint"
-		w.tried.Store(true)
+		refused = denial{"use the store's savepoints", onceward.ErrTxEnded}
 	case sqlite.AuthAttach, sqlite.AuthDetach:
-		what = "ATTACH or DETACH"
+		refused.what = "attach or detach databases"
 	case sqlite.AuthCreateTempTable, sqlite.AuthCreateTempView, sqlite.AuthCreateTempTrigger, sqlite.AuthCreateTempIndex:
-		what = "make temporary objects, which would stay for the next work"
+		refused.what = "make temporary objects, which would stay for the next work"
 	case sqlite.AuthPragma:
 		if argument, known := pragmas[strings.ToLower(arg1)]; known && (argument || arg2 == "") {
 			return sqlite.AuthorizerOK
 		}
-		what = "PRAGMA " + arg1
+		refused.what = "use PRAGMA " + arg1
 	default:
 		return sqlite.AuthorizerOK
 	}
-	w.denied.Store(&what)
+	w.denied.Store(&refused)
 	return sqlite.AuthorizerDeny
 }

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	table = "onceward_records"
+	table = "onceward_record"
 
 	// now is the one clock: SQLite's on the machine of the file, in milliseconds since 1970, the same throughout a statement.
 	now = "CAST(round(unixepoch('subsec') * 1000) AS INTEGER)"

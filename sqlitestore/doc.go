@@ -12,11 +12,12 @@
 // # What a work may do
 //
 // It gets a sqlstore.Tx that is dead once the work has returned. Statements that would end the transaction (COMMIT,
-// ROLLBACK, and the store's savepoints) are refused and spoil the attempt, even if the work ignores the refusal: nothing
-// of it is saved, and the answer is onceward.ErrTxEnded. A transaction that SQLite itself ends (INSERT OR ROLLBACK,
-// RAISE(ROLLBACK), an interrupt, a full disk) ends the attempt in the same way. Savepoints of other names are the work's
-// to use. What would stay on the connection for the next work is refused too: ATTACH, DETACH, temporary tables, and every
-// PRAGMA that is not in a short list of harmless ones.
+// ROLLBACK, and what names the store's savepoints) are refused with onceward.ErrTxEnded, and the work may go on. Where
+// SQLite itself ends it, because the work's SQL says so (INSERT OR ROLLBACK, RAISE(ROLLBACK)), every later statement is
+// refused, nothing is saved, and the answer is onceward.ErrTxEnded, even if the work has ignored all errors. A full disk
+// and an interrupt end a transaction too; then nothing is saved either, and a retry runs the work again. Savepoints of
+// other names are the work's to use. Refused is also what would stay on the connection for the next work: ATTACH, DETACH,
+// temporary tables, and every PRAGMA that is not on a short list of harmless ones.
 //
 // A statement checks the work's context before it starts and is interrupted at that context's deadline, but not when it
 // is cancelled: in SQLite an interrupted write rolls back the whole transaction, so that a caller who hangs up in the

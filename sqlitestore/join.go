@@ -34,10 +34,6 @@ type scope interface {
 	give(id onceward.ID, saved bool)
 }
 
-type querier interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-}
-
 // executor runs the store's own statements.
 type executor interface {
 	execer

@@ -2,8 +2,12 @@ package sqlitestore
 
 import (
 	"context"
+	"database/sql"
 	"embed"
 	"fmt"
+	"maps"
+	"slices"
+	"time"
 
 	"github.com/onceward/onceward/internal/migration"
 )
@@ -11,56 +15,57 @@ import (
 //go:embed migrations/*.sql
 var files embed.FS
 
-// Migration is one numbered step of the schema.
+// Migration is a numbered step of the schema.
 type Migration struct {
-	Number int
-	Name   string
-	SQL    string
-	// Applied tells, in Status, whether the file has it.
-	Applied bool
+	Number    int
+	Name      string
+	SQL       string
+	AppliedAt time.Time // zero: not applied, or not asked for
 }
 
-// Migrations are the steps of the schema in their order, for printing. Migrate applies them.
-func Migrations() ([]Migration, error) {
-	read, err := migration.Read(files, "migrations")
+// Migrations returns all steps as plain SQL, to be read or to be run by a tool of one's own. Status and Migrate know of
+// those that they find in the table onceward_migration.
+func Migrations() []Migration {
+	all := known()
+	steps := make([]Migration, len(all))
+	for i, m := range all {
+		steps[i] = Migration{Number: m.Number, Name: m.Name, SQL: m.SQL}
+	}
+	return steps
+}
+
+func known() []migration.Migration {
+	all, err := migration.Read(files, "migrations")
 	if err != nil {
-		return nil, err
+		panic(err) // they are embedded: the tests have read them
 	}
-	all := make([]Migration, len(read))
-	for i, m := range read {
-		all[i] = Migration{Number: m.Number, Name: m.Name, SQL: m.SQL}
-	}
-	return all, nil
+	return all
 }
 
-const migrationsSQL = `CREATE TABLE IF NOT EXISTS main.onceward_migrations (
+const migrationsSQL = `CREATE TABLE IF NOT EXISTS main.onceward_migration (
     number     INTEGER PRIMARY KEY,
     name       TEXT    NOT NULL,
     applied_at INTEGER NOT NULL -- milliseconds since 1970
 ) STRICT`
 
-// Migrate brings the file's schema up to date, in one transaction. Any number of processes may do so at once: SQLite's
-// lock on the file puts them in a row.
+// Migrate applies the steps that the file lacks, in one transaction. Several processes may call it at once: SQLite's
+// lock on the file puts them in a row. It is an error if the file is ahead of this program.
 func (s *Store) Migrate(ctx context.Context) error {
-	all, err := migration.Read(files, "migrations")
-	if err != nil {
-		return err
-	}
-	err = s.transaction(ctx, func(w *writer) error {
+	err := s.transaction(ctx, func(w *writer) error {
 		if _, err := w.ExecContext(ctx, migrationsSQL); err != nil {
 			return err
 		}
-		applied, err := numbers(ctx, w.conn)
+		applied, err := appliedAt(ctx, w.conn)
 		if err != nil {
 			return err
 		}
-		pending, err := migration.Pending(all, applied)
+		pending, err := migration.Pending(known(), slices.Collect(maps.Keys(applied)))
 		if err != nil {
 			return err
 		}
 		for _, m := range pending {
 			if err := apply(ctx, w, m); err != nil {
-				return fmt.Errorf("migration %03d_%s: %w", m.Number, m.Name, err)
+				return fmt.Errorf("number %d (%s): %w", m.Number, m.Name, err)
 			}
 		}
 		return nil
@@ -75,45 +80,46 @@ func apply(ctx context.Context, w *writer, m migration.Migration) error {
 	if _, err := w.conn.ExecContext(ctx, m.SQL); err != nil {
 		return err
 	}
-	_, err := w.ExecContext(ctx, "INSERT INTO main.onceward_migrations (number, name, applied_at) VALUES (?, ?, "+now+")", m.Number, m.Name)
+	_, err := w.ExecContext(ctx, "INSERT INTO main.onceward_migration (number, name, applied_at) VALUES (?, ?, "+now+")", m.Number, m.Name)
 	return err
 }
 
-// Status is Migrations, each with whether the file has it.
+// Status returns all steps, and of those that have been applied the time. It changes nothing.
 func (s *Store) Status(ctx context.Context) ([]Migration, error) {
-	all, err := Migrations()
+	steps := Migrations()
+	var tables int
+	err := s.records.QueryRowContext(ctx, "SELECT count(*) FROM main.sqlite_schema WHERE name = 'onceward_migration'").Scan(&tables)
+	if err != nil || tables == 0 {
+		return steps, explain(err)
+	}
+	applied, err := appliedAt(ctx, s.records)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("sqlitestore: status: %w", explain(err))
 	}
-	var exists bool
-	err = s.records.QueryRowContext(ctx, "SELECT count(*) FROM main.sqlite_schema WHERE name = 'onceward_migrations'").Scan(&exists)
-	if err != nil || !exists {
-		return all, explain(err)
+	for i := range steps {
+		steps[i].AppliedAt = applied[steps[i].Number]
 	}
-	applied, err := numbers(ctx, s.records)
-	if err != nil {
-		return nil, explain(err)
-	}
-	for _, number := range applied {
-		if number >= 1 && number <= len(all) {
-			all[number-1].Applied = true
-		}
-	}
-	return all, nil
+	return steps, nil
 }
 
-func numbers(ctx context.Context, db querier) (applied []int, _ error) {
-	rows, err := db.QueryContext(ctx, "SELECT number FROM main.onceward_migrations ORDER BY number")
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+func appliedAt(ctx context.Context, db querier) (map[int]time.Time, error) {
+	rows, err := db.QueryContext(ctx, "SELECT number, applied_at FROM main.onceward_migration")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = rows.Close() }()
+	applied := map[int]time.Time{}
 	for rows.Next() {
 		var number int
-		if err := rows.Scan(&number); err != nil {
+		var at int64
+		if err := rows.Scan(&number, &at); err != nil {
 			return nil, err
 		}
-		applied = append(applied, number)
+		applied[number] = time.UnixMilli(at).UTC()
 	}
 	return applied, rows.Err()
 }

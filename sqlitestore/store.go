@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/onceward/onceward"
@@ -21,6 +22,7 @@ type Store struct {
 	writer     *writer // belongs to who has the turn; nil after a failure, until the next turn
 	records    *sql.DB // reads records; apart from the application's, which may be used up
 	reader     *sql.DB
+	closeOnce  func() error
 }
 
 var _ onceward.Store[sqlstore.Tx] = (*Store)(nil)
@@ -32,6 +34,7 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	}
 	o = o.withDefaults()
 	s := &Store{options: o, queue: queue{lengthMax: o.QueueMax}}
+	s.closeOnce = sync.OnceValue(s.close)
 	if err := s.openPools(path); err != nil {
 		return nil, err
 	}
@@ -63,8 +66,11 @@ func (s *Store) openPools(path string) error {
 // Reader is a pool for the application's own reads: it cannot write.
 func (s *Store) Reader() *sql.DB { return s.reader }
 
-// Close refuses new attempts, waits for the one that runs, at most Options.WorkTimeout, and closes the file.
-func (s *Store) Close() error {
+// Close refuses new attempts, waits for the one that runs, at most Options.WorkTimeout, and closes the file. Further calls
+// return what the first did.
+func (s *Store) Close() error { return s.closeOnce() }
+
+func (s *Store) close() error {
 	if !s.queue.close(s.options.WorkTimeout) {
 		return fmt.Errorf("sqlitestore: Close: an attempt has not ended within %v", s.options.WorkTimeout)
 	}

@@ -72,10 +72,7 @@ func (s *session) after(err error) error {
 		return nil
 	}
 	if denied := s.writer.denied.Load(); denied != nil && codeOf(err) == lib.SQLITE_AUTH {
-		err = fmt.Errorf("sqlitestore: a work may not %s: %w", *denied, err)
-		if s.writer.tried.Load() {
-			err = fmt.Errorf("%w: %w", onceward.ErrTxEnded, err)
-		}
+		err = denied.wrap(err)
 	}
 	err = explain(err)
 	s.mu.Lock()
@@ -86,17 +83,20 @@ func (s *session) after(err error) error {
 	return err
 }
 
-// verdict is nil if the transaction is still the one that the store began and the work has not tried to end it.
+// verdict is nil if the transaction is still the one that the store began. If it is not, SQLite has rolled it back:
+// because the work's SQL said so, which is ErrTxEnded, or for want of room or time, which the work may have overlooked.
 func (s *session) verdict() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.writer.lost.Load() && s.cause != nil:
-		return fmt.Errorf("%w: %w", onceward.ErrTxEnded, s.cause)
-	case s.writer.lost.Load(), s.writer.tried.Load():
+	case !s.writer.lost.Load():
+		return nil
+	case s.cause == nil:
 		return onceward.ErrTxEnded
+	case errors.Is(s.cause, onceward.ErrUnavailable), isContextError(s.cause):
+		return fmt.Errorf("sqlitestore: the transaction was rolled back in the work: %w", s.cause)
 	}
-	return nil
+	return fmt.Errorf("%w: %w", onceward.ErrTxEnded, s.cause)
 }
 
 // alone runs f as the store inside the transaction, while no statement of tx's work runs.

@@ -23,8 +23,7 @@ type writer struct {
 	working atomic.Bool            // statements come from a work
 	ending  atomic.Bool            // the store itself commits or rolls back
 	lost    atomic.Bool            // the transaction ended otherwise
-	tried   atomic.Bool            // the work tried to end it
-	denied  atomic.Pointer[string] // what the authorizer refused last
+	denied  atomic.Pointer[denial] // what the authorizer refused last
 
 	broken  bool // the connection's state is not known: it is not to be used again
 	suspect bool // a commit failed after it may have reached the log (see settle)
@@ -116,7 +115,6 @@ func (w *writer) begin(ctx context.Context) error {
 		}
 	}
 	w.lost.Store(false)
-	w.tried.Store(false)
 	if _, err := w.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
 		w.rollback() // the driver reports a context that ends as the lock is won, and leaves the transaction open
 		return explain(err)
@@ -131,7 +129,7 @@ func (w *writer) settle(ctx context.Context) error {
 	w.suspect = false
 	err := w.begin(ctx)
 	if err == nil {
-		if _, err = w.ExecContext(ctx, "UPDATE main.onceward_migrations SET applied_at = applied_at WHERE number = 1"); err == nil {
+		if _, err = w.ExecContext(ctx, "UPDATE main.onceward_migration SET applied_at = applied_at WHERE number = 1"); err == nil {
 			err = w.commit()
 		} else {
 			w.rollback()

@@ -8,7 +8,7 @@ import (
 )
 
 // Columns are a record's columns that no dialect computes, in the order of Values and of Scan.
-const Columns = "id, operation, tenant, principal, key, fingerprint_version, fingerprint_raw, fingerprint_canonical, " +
+const Columns = "id, operation, tenant, principal, key, fingerprint_version, fingerprint_raw, fingerprint, " +
 	"state, attempt, outcome_kind, outcome"
 
 // ColumnsCount is how many Columns there are.
