@@ -182,6 +182,17 @@ func TestJoinIsRefusedInFlight(t *testing.T) {
 	wantError(t, (<-first).err, nil)
 }
 
+// Another's record that was met at the saving cannot be read in the caller's transaction, which may not see it: he comes
+// again in a new one.
+func TestJoinThatMeetsAnothersRecordIsInFlight(t *testing.T) {
+	store := newProbe()
+	store.onSave = func(context.Context, func() (bool, error)) (bool, error) { return false, onceward.ErrTaken }
+	e := newEngine(t, store, onceward.Options{})
+	_, err := onceward.Join(t.Context(), e, new(tx), hasty.For(alice, "k", nil), func(context.Context, *tx) (string, error) { return "", nil })
+	wantError(t, err, onceward.ErrInFlight)
+	wantError(t, err, onceward.ErrTaken)
+}
+
 func TestFindRunsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, c := newEngine(t, newProbe(), onceward.Options{}), hasty.For(alice, "k", "two books")

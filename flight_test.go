@@ -287,6 +287,9 @@ func TestFollowersAreBounded(t *testing.T) {
 			for _, f := range followers {
 				(<-f).fails(t, onceward.ErrInFlight)
 			}
+			if took := time.Since(began); took != briefly.Wait {
+				t.Errorf("the followers waited %v, want %v", took, briefly.Wait)
+			}
 		}
 		end <- nil
 		(<-first).wants(t, "the leader's", false)

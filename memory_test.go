@@ -143,3 +143,28 @@ func TestMemoryComparesMeanings(t *testing.T) {
 	do(t.Context(), e, c(`{"sku":"BOOK"`), never(t)).fails(t, onceward.ErrMeaning)
 	wantCount(t, "claims", store.claims.Load(), 1)
 }
+
+// A duplicate may miss the memory just before the first attempt is remembered. What it reads then is the same entry.
+func TestMemoryKeepsOneEntryOfAKey(t *testing.T) {
+	store, c := newProbe(), key(1)
+	var e *onceward.Engine[*tx]
+	between := &afterIdentify{do: func() { do(t.Context(), e, c, says("ok")).wants(t, "ok", false) }}
+	e = newEngine(t, store, onceward.Options{Observer: between})
+	do(t.Context(), e, c, never(t)).wants(t, "ok", true)
+	if entries, bytes, weighed := e.Remembered(); entries != 1 || bytes != weighed || bytes > 1000 {
+		t.Errorf("%d entries weigh %d bytes, reckoned as %d", entries, weighed, bytes)
+	}
+	wantCount(t, "claims", store.claims.Load(), 2)
+}
+
+// afterIdentify does something once, when a command is identified and not yet claimed.
+type afterIdentify struct{ do func() }
+
+func (*afterIdentify) Start(ctx context.Context, _ onceward.Event) context.Context { return ctx }
+
+func (o *afterIdentify) End(_ context.Context, e onceward.Event) {
+	if do := o.do; e.Step == onceward.StepIdentify && do != nil {
+		o.do = nil
+		do()
+	}
+}

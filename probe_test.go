@@ -41,6 +41,14 @@ func (p *probe) Claim(ctx context.Context, want *onceward.Record, wait time.Dura
 	return attempt, record, err
 }
 
+func (p *probe) Join(ctx context.Context, own *tx, want *onceward.Record) (onceward.Attempt[*tx], *onceward.Record, error) {
+	attempt, record, err := p.Store.Join(ctx, own, want)
+	if attempt != nil {
+		attempt = &probed{attempt, p}
+	}
+	return attempt, record, err
+}
+
 func (p *probe) Sweep(ctx context.Context, grace time.Duration, limit int) (int, error) {
 	if p.onSweep != nil {
 		return p.onSweep(ctx, grace, limit)
