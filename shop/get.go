@@ -14,7 +14,7 @@ var errNoOrder = refuse(http.StatusNotFound, "order_unknown", "There is no such 
 // get answers GET /orders/{id}: an order as it is now.
 func (s *service[Tx]) get(w http.ResponseWriter, r *http.Request, caller onceward.Scope) error {
 	id, err := uuid.Parse(r.PathValue("id"))
-	if err != nil {
+	if err != nil || id.String() != r.PathValue("id") { // Parse takes other forms too
 		return errNoOrder
 	}
 	order, err := s.orders.Get(r.Context(), caller.Tenant, id)

@@ -33,7 +33,9 @@ func readObject(data []byte) (*object, error) {
 	return &object{left: left}, nil
 }
 
-func (o *object) fault(format string, args ...any) { o.faults = append(o.faults, fmt.Sprintf(format, args...)) }
+func (o *object) fault(format string, args ...any) {
+	o.faults = append(o.faults, fmt.Sprintf(format, args...))
+}
 
 func (o *object) take(name string) (json.RawMessage, bool) {
 	raw, there := o.left[name]
