@@ -1,0 +1,47 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/onceward/onceward/internal/dbtest"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+// TestGates measures every gate in a moment, so that none rots; how fast it was is not judged.
+func TestGates(t *testing.T) {
+	var out strings.Builder
+	l := &lab{rounds: 2, window: 20 * time.Millisecond, requests: 40}
+	if err := l.run(t.Context(), &out, "."); err != nil && err.Error() != errMissed.Error() {
+		t.Fatal(err)
+	}
+	for _, trial := range trials {
+		for _, g := range trial.gates {
+			if strings.Count(out.String(), g.name) != 2 {
+				t.Errorf("%s: want a line in the table and one that tells how it was measured", g.name)
+			}
+		}
+	}
+	t.Log("\n" + out.String())
+}
+
+func TestGateIsMet(t *testing.T) {
+	for _, c := range []struct {
+		most        bool
+		need, value float64
+		want        bool
+	}{
+		{false, 0.58, 0.58, true},
+		{false, 0.58, 0.5749, false},
+		{true, 15, 15, true},
+		{true, 15, 15.006, false},
+		{true, 0, 0.0001, true},
+	} {
+		g := gate{most: c.most, need: c.need, decimals: 2}
+		if got := g.met(c.value); got != c.want {
+			t.Errorf("most %v, need %v: %v is met: %v, want %v", c.most, c.need, c.value, got, c.want)
+		}
+	}
+}
