@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"sync/atomic"
 	"testing"
 
@@ -12,6 +13,7 @@ func unknownTests[Tx any]() []test[Tx] {
 	return []test[Tx]{
 		{name: "F04 a commit whose answer was lost is a success", needs: lost, run: lostAfter[Tx]},
 		{name: "F04 a commit that did not arrive is none", needs: lost, run: lostBefore[Tx]},
+		{name: "F04 a connection that was lost in the work leaves nothing", needs: lost, run: lostInWork[Tx]},
 		{name: "F04 a lost commit among duplicates makes one effect", needs: lost, run: lostAmongDuplicates[Tx]},
 	}
 }
@@ -35,6 +37,22 @@ func lostBefore[Tx any](t *testing.T, f *fixture[Tx]) {
 	wantAnswer(t, must(t, e, c, f.writes("k", "the retry's")), "the retry's", false)
 	f.replays(t, c, "the retry's")
 	f.wantEffects(t, "k", 1)
+}
+
+// lostInWork: the work's statement or the saving fails, as the driver has it. The server may learn of the lost connection
+// a moment later; the retry waits for that.
+func lostInWork[Tx any](t *testing.T, f *fixture[Tx]) {
+	c := patient.For(alice, "k", nil)
+	e := engineOn(t, f.Lose(t, LoseInWork), onceward.Options{})
+	if _, err := e.Do(t.Context(), c, f.writes("k", "lost")); err == nil {
+		t.Error("an attempt whose connection was lost in the work succeeded")
+	} else if errors.Is(err, onceward.ErrCommitUnresolved) {
+		t.Errorf("nothing was committed, and it is not known: %v", err)
+	}
+	wantAnswer(t, must(t, e, c, f.writes("k", "the retry's")), "the retry's", false)
+	f.replays(t, c, "the retry's")
+	f.wantEffects(t, "k", 1)
+	f.wantRecords(t, 1)
 }
 
 // lostAmongDuplicates: whatever the caller is told whose commit was lost, a duplicate may have won the claim before the
