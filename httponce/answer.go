@@ -52,8 +52,8 @@ func (a *Answer) status() int { return orDefault(a.Status, http.StatusOK) }
 // final reports whether the work is to be committed and the answer recorded.
 func (a *Answer) final() bool { return !a.refused && (a.Final || a.status() < 400) }
 
-// render makes the bytes of a. The id is the public one, or empty.
-func (a *Answer) render(id string) (*reply, error) {
+// render makes the bytes of a; id is asked for the public id, or nil.
+func (a *Answer) render(id func() string) (*reply, error) {
 	status := a.status()
 	if status < 200 || status > 999 {
 		return nil, fmt.Errorf("httponce: an Answer cannot have the status %d", status)
@@ -75,7 +75,7 @@ func (a *Answer) render(id string) (*reply, error) {
 	return p, nil
 }
 
-func (a *Answer) renderBody(p *reply, id string) ([]byte, error) {
+func (a *Answer) renderBody(p *reply, id func() string) ([]byte, error) {
 	body := a.Body
 	if text, ok := body.(string); ok && a.status() >= 400 {
 		body = Problem{Detail: text}
@@ -103,10 +103,12 @@ func (a *Answer) renderBody(p *reply, id string) ([]byte, error) {
 }
 
 // filled completes p for an answer.
-func (p Problem) filled(answer *reply, id string) Problem {
+func (p Problem) filled(answer *reply, id func() string) Problem {
 	p.Status = answer.status
 	p.Title = orDefault(p.Title, http.StatusText(answer.status))
-	p.ID = orDefault(p.ID, id)
+	if p.ID == "" && id != nil {
+		p.ID = id()
+	}
 	answer.set("Content-Type", "application/problem+json")
 	if strings.HasPrefix(p.Type, ProblemBase) {
 		answer.fields = append(answer.fields, field{name: "Link", values: contractLink, added: true})

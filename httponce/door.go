@@ -49,18 +49,14 @@ func (d *Door[Tx]) admit(op *onceward.Operation) {
 	}
 }
 
-// job is a handler at one call: it answers, or it fails. It is run once per attempt.
-type job[Tx any] interface {
-	run(ctx context.Context, tx Tx, call *Call) (*reply, error)
-}
-
-// route is a registered handler. Start makes the job of one call; it may replace the call's meaning, and fails if the
-// request is at fault.
+// route is a registered handler.
 type route[Tx any] struct {
 	door      *Door[Tx]
 	operation *onceward.Operation
-	start     func(call *Call) (job[Tx], error)
-	safe      http.Handler
+	decode    func(body []byte) (any, error) // makes and validates the input; nil where there is none
+	safe      http.Handler                   // of the safe methods
+	// run lets the handler answer, once per attempt.
+	run func(tx Tx, v *visit, call *Call) (*reply, error)
 }
 
 // ServeHTTP implements http.Handler.
@@ -70,60 +66,61 @@ func (t *route[Tx]) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		t.safe.ServeHTTP(w, r)
 		return
 	}
-	call := newCall(t.operation, w, r)
-	defer t.door.recover(w, call)
-	if err := t.serve(w, call); err != nil {
-		t.door.refuse(w, call, err)
+	v := enter(t.operation, w, r)
+	defer t.door.recover(v)
+	if err := t.serve(v); err != nil {
+		t.door.refuse(v, err)
 	}
 }
 
-// serve takes the call through the engine; its errors are still to be answered.
-func (t *route[Tx]) serve(w http.ResponseWriter, call *Call) error {
-	if err := t.door.identify(w, call); err != nil {
+// serve takes the visit through the engine; its errors are still to be answered.
+func (t *route[Tx]) serve(v *visit) error {
+	if err := t.door.options.identify(v); err != nil {
 		return err
 	}
-	job, err := t.start(call)
-	if err != nil {
-		return err
+	if t.decode != nil {
+		v.decode = t.decode
+		if err := v.declare(); err != nil {
+			return err
+		}
 	}
-	result, err := t.door.engine.Do(call.Request.Context(), call.Command, func(ctx context.Context, tx Tx) (onceward.Outcome, error) {
-		return t.door.attempt(ctx, tx, call, job)
+	result, err := t.door.engine.Do(v.in.Context(), v.command, func(ctx context.Context, tx Tx) (onceward.Outcome, error) {
+		return t.attempt(ctx, tx, v)
 	})
 	switch {
 	case err != nil:
 		return err
 	case !result.Replayed:
-		call.sent = true
-		call.answer.send(w, result.ID, nil)
+		v.send(v.answer, result.ID, nil)
 		return nil
 	}
-	return t.door.replay(w, call, result)
+	return t.door.replay(v, result)
 }
 
-// attempt runs the work in one transaction. What is returned without an error is committed.
-func (d *Door[Tx]) attempt(ctx context.Context, tx Tx, call *Call, job job[Tx]) (onceward.Outcome, error) {
-	call.answer = nil
-	call.rewind()
-	answer, err := job.run(call.context(ctx), tx, call)
+// attempt runs the handler in one transaction. What is returned without an error is committed.
+func (t *route[Tx]) attempt(ctx context.Context, tx Tx, v *visit) (onceward.Outcome, error) {
+	v.ran, v.answer = true, nil
+	call := newCall(ctx, v)
+	answer, err := t.run(tx, v, call)
+	cause := err
 	if err != nil {
-		cause := err
-		if answer, err = d.mapped(call, err); err != nil {
-			return onceward.Outcome{}, &failure{by: call, cause: err}
-		}
-		err = cause
+		answer, err = t.door.mapped(v, err)
 	}
-	switch {
-	case len(answer.body) > d.options.AnswerBytesMax:
-		return onceward.Outcome{}, &failure{by: call, cause: errAnswerTooLarge}
+	switch o := &t.door.options; {
+	case err != nil:
+		return onceward.Outcome{}, &failure{by: v, cause: err}
+	case len(answer.body) > o.AnswerBytesMax:
+		return onceward.Outcome{}, &failure{by: v, cause: errAnswerTooLarge}
 	case !answer.final:
-		return onceward.Outcome{}, &failure{by: call, cause: err, refusal: answer}
+		return onceward.Outcome{}, &failure{by: v, cause: cause, refusal: answer}
+	default:
+		v.answer = answer
+		return onceward.Outcome{Kind: outcomeKind, Data: o.store(answer, t.door.stored)}, nil
 	}
-	call.answer = answer
-	return onceward.Outcome{Kind: outcomeKind, Data: d.options.store(answer, d.stored)}, nil
 }
 
 // mapped is the answer to a handler's error: the one that it is, or the one that the service's table has for it.
-func (d *Door[Tx]) mapped(call *Call, err error) (*reply, error) {
+func (d *Door[Tx]) mapped(v *visit, err error) (*reply, error) {
 	answer := (*Answer)(nil)
 	if !errors.As(err, &answer) {
 		answer = d.options.Failure(err)
@@ -131,13 +128,13 @@ func (d *Door[Tx]) mapped(call *Call, err error) (*reply, error) {
 	if answer == nil {
 		return nil, err
 	}
-	return answer.render(call.ID().Public())
+	return answer.render(v.id)
 }
 
 // failure is the error of a work that is not to be recorded: refused with an answer, or failed without. Duplicates that
 // waited for the work get it as well.
 type failure struct {
-	by      *Call
+	by      *visit
 	cause   error // the handler's; nil if it wrote its refusal
 	refusal *reply
 }
@@ -154,37 +151,36 @@ func (f *failure) Error() string {
 func (f *failure) Unwrap() error { return f.cause }
 
 // replay answers with what an earlier attempt recorded.
-func (d *Door[Tx]) replay(w http.ResponseWriter, call *Call, result onceward.Result) error {
+func (d *Door[Tx]) replay(v *visit, result onceward.Result) error {
 	if result.Outcome.Kind != outcomeKind {
 		return fmt.Errorf("httponce: the record of %s holds a %q, not an answer of this package", result.ID, result.Outcome.Kind)
 	}
-	answer, err := decodeStored(result.Outcome.Data)
-	if err != nil {
+	if err := v.stored.decode(result.Outcome.Data); err != nil {
 		return err
 	}
-	w.Header()[HeaderReplayed] = replayedValue
-	if answer.tombstone {
-		problem := d.render(call, notStored.answer(""), result.ID)
+	v.out.Header()[HeaderReplayed] = replayedValue
+	answer := &v.stored.reply
+	if v.stored.tombstone {
+		problem := d.render(v, notStored.answer(""), result.ID)
 		problem.fields = append(problem.fields, answer.fields...)
-		answer.reply = *problem
+		answer = problem
 	}
-	call.sent = true
-	answer.send(w, result.ID, nil)
+	v.send(answer, result.ID, nil)
+	v.leave()
 	return nil
 }
 
 var replayedValue = []string{"true"}
 
 // refuse answers what was not carried out, or not for this caller.
-func (d *Door[Tx]) refuse(w http.ResponseWriter, call *Call, err error) {
+func (d *Door[Tx]) refuse(v *visit, err error) {
 	f := (*failure)(nil)
 	if errors.As(err, &f) && f.refusal != nil {
 		keep := d.keeps
-		if f.by == call {
+		if f.by == v {
 			keep = nil
 		}
-		call.sent = true
-		f.refusal.send(w, call.ID().Public(), keep)
+		v.send(f.refusal, v.id(), keep)
 		return
 	}
 	id := ""
@@ -194,22 +190,22 @@ func (d *Door[Tx]) refuse(w http.ResponseWriter, call *Call, err error) {
 	answer := (*Answer)(nil)
 	switch {
 	case errors.As(err, &answer):
-		id = ""
+		id = "" // the request is at fault: it has no result
 	case errors.Is(err, onceward.ErrMeaning):
 		answer, id = malformed(err), ""
 	default:
-		answer = d.failed(call, err)
+		answer = d.failed(v, err)
 	}
-	call.sent = true
-	d.render(call, answer, id).send(w, id, nil)
+	v.send(d.render(v, answer, id), id, nil)
 }
 
 // render is Answer.render for an answer that is not a work's: one that cannot be rendered is a 500.
-func (d *Door[Tx]) render(call *Call, answer *Answer, id string) *reply {
-	p, err := answer.render(id)
+func (d *Door[Tx]) render(v *visit, answer *Answer, id string) *reply {
+	known := func() string { return id }
+	p, err := answer.render(known)
 	if err != nil {
-		d.report(call, err)
-		p, _ = internal.answer("").render(id) // cannot fail: it is a constant
+		d.report(v, err)
+		p, _ = internal.answer("").render(known) // cannot fail: it is a constant
 	}
 	return p
 }
@@ -217,10 +213,10 @@ func (d *Door[Tx]) render(call *Call, answer *Answer, id string) *reply {
 func (d *Door[Tx]) keeps(name string) bool { return slices.Contains(d.stored, name) }
 
 // failed is the problem that answers an error of the engine or an unknown one.
-func (d *Door[Tx]) failed(call *Call, err error) *Answer {
-	k, known := d.options.kindOf(call.Operation, err)
-	if f := (*failure)(nil); !known && !(errors.As(err, &f) && f.by != call) { // another's is told by the one that ran it
-		d.report(call, err)
+func (d *Door[Tx]) failed(v *visit, err error) *Answer {
+	k, known := d.options.kindOf(v.command.Operation, err)
+	if f := (*failure)(nil); !known && !(errors.As(err, &f) && f.by != v) { // another's is told by the one that ran it
+		d.report(v, err)
 	}
 	answer := k.answer("")
 	if k.retry {
@@ -230,8 +226,8 @@ func (d *Door[Tx]) failed(call *Call, err error) *Answer {
 	return answer
 }
 
-func (d *Door[Tx]) report(call *Call, err error) {
-	d.options.Report(call.Request.WithContext(call.context(call.Request.Context())), err)
+func (d *Door[Tx]) report(v *visit, err error) {
+	d.options.Report(newCall(v.in.Context(), v).Request, err)
 }
 
 // PanicError is a handler's panic as Options.Report is told of it. Its text names a runtime error, and of any other
@@ -255,15 +251,14 @@ func (p *PanicError) Error() string {
 // recover answers a panic with a 500 problem; the engine has rolled the work back on its way here.
 // http.ErrAbortHandler goes on to net/http, which closes the connection without a word, and so does a panic after the
 // response was begun.
-func (d *Door[Tx]) recover(w http.ResponseWriter, call *Call) {
+func (d *Door[Tx]) recover(v *visit) {
 	value := recover()
 	if value == nil {
 		return
 	}
-	if value == http.ErrAbortHandler || call.sent {
+	if value == http.ErrAbortHandler || v.sent {
 		panic(value)
 	}
-	d.report(call, &PanicError{Value: value, Stack: debug.Stack()})
-	call.sent = true
-	sendProblem(w, internal)
+	d.report(v, &PanicError{Value: value, Stack: debug.Stack()})
+	v.send(d.render(v, internal.answer(""), ""), "", nil)
 }

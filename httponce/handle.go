@@ -1,7 +1,6 @@
 package httponce
 
 import (
-	"context"
 	"net/http"
 
 	"github.com/onceward/onceward"
@@ -21,22 +20,13 @@ func (d *Door[Tx]) Handle(op *onceward.Operation, h func(w http.ResponseWriter, 
 
 func (d *Door[Tx]) route(op *onceward.Operation, h func(w http.ResponseWriter, r *http.Request, tx Tx) error, safe http.Handler) http.Handler {
 	d.admit(op)
-	start := &handler[Tx]{h: h, bytesMax: d.options.AnswerBytesMax}
-	return &route[Tx]{door: d, operation: op, safe: safe, start: func(*Call) (job[Tx], error) { return start, nil }}
-}
-
-// handler is the job of Handle and Middleware.
-type handler[Tx any] struct {
-	h        func(w http.ResponseWriter, r *http.Request, tx Tx) error
-	bytesMax int
-}
-
-func (h *handler[Tx]) run(ctx context.Context, tx Tx, call *Call) (*reply, error) {
-	w := newHeld(call.outer, h.bytesMax)
-	if err := h.h(w, call.Request.WithContext(ctx), tx); err != nil {
-		return nil, err
-	}
-	return w.reply()
+	return &route[Tx]{door: d, operation: op, safe: safe, run: func(tx Tx, v *visit, call *Call) (*reply, error) {
+		w := newHeld(v.out.Header(), d.options.AnswerBytesMax)
+		if err := h(w, call.Request, tx); err != nil {
+			return nil, err
+		}
+		return w.reply()
+	}}
 }
 
 // noSafeMethod answers the safe methods on a route that is for changing something. OPTIONS tells what the route takes.

@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/onceward/onceward"
-	"github.com/onceward/onceward/fingerprint"
 )
 
 // JSON serves an operation whose input is the request's body as JSON. The input is decoded and validated before anything
@@ -24,33 +23,35 @@ import (
 // request without a body as well. JSON panics if the operation is not valid.
 func JSON[In, Tx any](d *Door[Tx], op *onceward.Operation, h func(ctx context.Context, tx Tx, in In) (*Answer, error)) http.Handler {
 	d.admit(op)
-	return &route[Tx]{door: d, operation: op, safe: http.HandlerFunc(noSafeMethod), start: func(call *Call) (job[Tx], error) {
-		in := &input[In, Tx]{Request: &call.meaning, h: h}
-		call.Meaning = in
-		return in, in.declare(call.Request.Header)
-	}}
+	return &route[Tx]{
+		door: d, operation: op, safe: http.HandlerFunc(noSafeMethod), decode: decode[In],
+		run: func(tx Tx, v *visit, call *Call) (*reply, error) {
+			in, err := v.take()
+			if err != nil {
+				return nil, err
+			}
+			answer, err := h(call.Request.Context(), tx, in.(In))
+			if err != nil {
+				return nil, err
+			}
+			if answer == nil {
+				answer = &Answer{Status: http.StatusNoContent}
+			}
+			return answer.render(v.id)
+		},
+	}
 }
 
-// input is the job of JSON, and a call's body on its way to it. As the call's meaning it is decoded and validated when
-// the engine asks for its canonical form: after an identical retry was answered from memory, which needs no input, and
-// before anything is claimed.
-type input[In, Tx any] struct {
-	*fingerprint.Request
-	h       func(ctx context.Context, tx Tx, in In) (*Answer, error)
-	value   In
-	decoded bool // and not taken yet
-}
-
-// declare checks the body's type.
-func (in *input[In, Tx]) declare(header http.Header) error {
+// declare checks the type of a body that is to be decoded.
+func (v *visit) declare() error {
 	switch {
-	case header.Get("Content-Encoding") != "":
+	case len(v.in.Header["Content-Encoding"]) > 0:
 		return bodyType.answer("")
-	case in.ContentType == "":
-		in.ContentType = "application/json"
-	case in.ContentType == "application/json" || len(in.Body) == 0:
+	case v.ContentType == "":
+		v.ContentType = "application/json"
+	case v.ContentType == "application/json" || len(v.Body) == 0:
 	default:
-		name, _, err := mime.ParseMediaType(in.ContentType)
+		name, _, err := mime.ParseMediaType(v.ContentType)
 		if err != nil || name != "application/json" && !strings.HasSuffix(name, "+json") {
 			return bodyType.answer("")
 		}
@@ -58,50 +59,15 @@ func (in *input[In, Tx]) declare(header http.Header) error {
 	return nil
 }
 
-func (in *input[In, Tx]) run(ctx context.Context, tx Tx, call *Call) (*reply, error) {
-	value, err := in.take()
-	if err != nil {
+func decode[In any](body []byte) (any, error) {
+	var value In
+	if err := decodeJSON(body, &value); err != nil {
 		return nil, err
 	}
-	answer, err := in.h(ctx, tx, value)
-	if err != nil {
+	if err := validate(&value); err != nil {
 		return nil, err
 	}
-	if answer == nil {
-		answer = &Answer{Status: http.StatusNoContent}
-	}
-	return answer.render(call.ID().Public())
-}
-
-// Canonical implements fingerprint.Meaning.
-func (in *input[In, Tx]) Canonical(v fingerprint.Version) (fingerprint.Digest, error) {
-	if !in.decoded {
-		if err := in.decode(); err != nil {
-			return fingerprint.Digest{}, err
-		}
-	}
-	return in.Request.Canonical(v)
-}
-
-// take gives the input to one attempt; the next one gets a fresh one.
-func (in *input[In, Tx]) take() (value In, err error) {
-	if !in.decoded {
-		err = in.decode()
-	}
-	value, in.decoded = in.value, false
-	return value, err
-}
-
-func (in *input[In, Tx]) decode() error {
-	in.value = *new(In)
-	if err := decodeJSON(in.Body, &in.value); err != nil {
-		return err
-	}
-	if err := validate(&in.value); err != nil {
-		return err
-	}
-	in.decoded = true
-	return nil
+	return value, nil
 }
 
 func validate[In any](value *In) error {

@@ -63,6 +63,8 @@ type Options struct {
 	// Rules say what of a request counts as its meaning; the first is the current one, the others verify the records that
 	// they wrote. Defaults to the zero fingerprint.Rule.
 	Rules []fingerprint.Rule
+
+	meansHeader bool // a rule names header fields
 }
 
 func (o Options) withDefaults() Options {
@@ -78,6 +80,7 @@ func (o Options) withDefaults() Options {
 	if o.Report == nil {
 		o.Report = report
 	}
+	o.meansHeader = slices.ContainsFunc(o.Rules, func(rule fingerprint.Rule) bool { return len(rule.Headers) > 0 })
 	return o
 }
 

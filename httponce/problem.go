@@ -112,7 +112,7 @@ var (
 
 // sendProblem answers with a problem that has no result.
 func sendProblem(w http.ResponseWriter, k kind) {
-	p, _ := k.answer("").render("") // cannot fail: it is a constant
+	p, _ := k.answer("").render(nil) // cannot fail: it is a constant
 	p.send(w, "", nil)
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 )
 
 // outcomeKind is the Kind of the outcomes of this package.
@@ -33,62 +34,57 @@ var (
 
 // store encodes what is recorded of p, in memory of its own.
 func (o *Options) store(p *reply, names []string) []byte {
-	fields := make([]field, 0, len(p.fields))
-	size := 2 + 3*binary.MaxVarintLen32 + len(p.body)
-	for _, name := range names {
-		for _, f := range p.fields {
-			if f.name == name {
-				fields = append(fields, f)
-				size += f.bytes()
-			}
-		}
+	var room [512]byte // the fields of most answers
+	fields := appendFields(room[:0], p.fields, names)
+	if p.secret || len(fields)+len(p.body) > o.StoredBytesMax {
+		return o.tombstone(p)
 	}
-	if p.secret || size > o.StoredBytesMax {
-		return appendTombstone(p, o.StoredBytesMax)
-	}
-	return appendStored(make([]byte, 0, size), 0, p.status, fields, p.body)
+	return appendStored(0, p.status, fields, p.body)
 }
 
-// appendTombstone encodes that p happened: its status, and its Location if there is room.
-func appendTombstone(p *reply, bytesMax int) []byte {
-	var fields []field
-	for _, f := range p.fields {
-		if f.name == "Location" && f.bytes() < bytesMax {
-			fields = append(fields, f)
-		}
+// tombstone encodes that p happened: its status, and its Location if there is room.
+func (o *Options) tombstone(p *reply) []byte {
+	fields := appendFields(nil, p.fields, []string{"Location"})
+	if len(fields) > o.StoredBytesMax {
+		fields = appendFields(nil, nil, nil)
 	}
-	return appendStored(nil, flagTombstone, p.status, fields, nil)
+	return appendStored(flagTombstone, p.status, fields, nil)
 }
 
-// bytes bounds the room that f takes.
-func (f field) bytes() int {
-	n := 1 + 2*binary.MaxVarintLen32 + len(f.name)
-	for _, value := range f.values {
-		n += binary.MaxVarintLen32 + len(value)
-	}
-	return n
-}
-
-func appendStored(b []byte, flags byte, status int, fields []field, body []byte) []byte {
+func appendStored(flags byte, status int, fields, body []byte) []byte {
+	b := make([]byte, 0, 2+2*binary.MaxVarintLen32+len(fields)+len(body))
 	b = append(b, storedVersion, flags)
 	b = binary.AppendUvarint(b, uint64(status))
-	b = appendText(b, string(appendFields(nil, fields)))
+	b = binary.AppendUvarint(b, uint64(len(fields)))
+	b = append(b, fields...)
 	return append(b, body...)
 }
 
-func appendFields(b []byte, fields []field) []byte {
+// appendFields encodes those of the fields that are named, in the order of their names.
+func appendFields(b []byte, fields []field, names []string) []byte {
 	total := 0
 	for _, f := range fields {
-		total += len(f.values)
+		if slices.Contains(names, f.name) {
+			total += len(f.values)
+		}
 	}
 	b = binary.AppendUvarint(b, uint64(total))
-	for _, f := range fields {
-		b = appendText(b, f.name)
-		b = append(b, boolByte(f.added))
-		b = binary.AppendUvarint(b, uint64(len(f.values)))
-		for _, value := range f.values {
-			b = appendText(b, value)
+	for _, name := range names {
+		for _, f := range fields {
+			if f.name == name {
+				b = f.append(b)
+			}
 		}
+	}
+	return b
+}
+
+func (f field) append(b []byte) []byte {
+	b = appendText(b, f.name)
+	b = append(b, boolByte(f.added))
+	b = binary.AppendUvarint(b, uint64(len(f.values)))
+	for _, value := range f.values {
+		b = appendText(b, value)
 	}
 	return b
 }
@@ -111,33 +107,31 @@ type stored struct {
 	room      [4]field // for the fields of most answers
 }
 
-// decodeStored reads a recorded answer. All lengths are checked against what is there before room is made.
-func decodeStored(b []byte) (*stored, error) {
+// decode reads a recorded answer. All lengths are checked against what is there before room is made.
+func (s *stored) decode(b []byte) error {
 	if len(b) < 2 {
-		return nil, errDamaged
+		return errDamaged
 	}
 	if b[0] != storedVersion {
-		return nil, fmt.Errorf("%w: version %d", errNewer, b[0])
+		return fmt.Errorf("%w: version %d", errNewer, b[0])
 	}
 	status, n := binary.Uvarint(b[2:])
 	if n <= 0 || status < 200 || status > 999 || b[1] > flagTombstone {
-		return nil, errDamaged
+		return errDamaged
 	}
 	rest := b[2+n:]
 	size, n := binary.Uvarint(rest)
 	if n <= 0 || size > uint64(len(rest)-n) {
-		return nil, errDamaged
+		return errDamaged
 	}
 	rest = rest[n:]
-	s := &stored{tombstone: b[1] == flagTombstone}
-	s.status = int(status)
-	s.body = rest[size:]
+	s.status, s.body, s.tombstone = int(status), rest[size:], b[1] == flagTombstone
 	r := reader{rest: string(rest[:size])}
 	s.fields = r.fields(s.room[:0])
 	if r.failed {
-		return nil, errDamaged
+		return errDamaged
 	}
-	return s, nil
+	return nil
 }
 
 // reader reads the parts of the fields; after a failure everything is empty.

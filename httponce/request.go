@@ -1,0 +1,125 @@
+package httponce
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/onceward/onceward"
+)
+
+// identify finds out who asks for what. It claims nothing; its errors are those of the request.
+func (o *Options) identify(v *visit) (err error) {
+	c := &v.command
+	if c.Scope, err = o.Scope(v.in); err != nil {
+		return unless(err, unauthenticated)
+	}
+	if c.Scope.Principal == "" && c.Operation.Per == onceward.Principal || c.Scope.Tenant == "" && c.Operation.Per == onceward.Tenant {
+		return unauthenticated.answer("")
+	}
+	if c.Key, err = o.key(v.in); err != nil {
+		return err
+	}
+	if v.Body, err = v.readBody(o.BodyBytesMax); err != nil {
+		return err
+	}
+	o.mean(v)
+	if o.Authorize != nil {
+		if err := o.Authorize(v.readable(), *c); err != nil {
+			return unless(err, forbiddenCaller)
+		}
+	}
+	return nil
+}
+
+// unless is the answer that err is or wraps, or else that of k.
+func unless(err error, k kind) error {
+	if answer := (*Answer)(nil); errors.As(err, &answer) {
+		return answer
+	}
+	return k.answer("")
+}
+
+// readBody reads the whole body, into room that grows as its bytes arrive, so that an announced length costs nothing.
+func (v *visit) readBody(bytesMax int) ([]byte, error) {
+	length := v.in.ContentLength
+	switch {
+	case length == 0 || v.in.Body == nil:
+		return nil, nil
+	case length > int64(bytesMax):
+		return nil, tooLarge(bytesMax)
+	case length > 0 && length <= roomBytesMax:
+		if int(length) > cap(v.room) {
+			v.room = make([]byte, length)
+		}
+		b := v.room[:length]
+		if _, err := io.ReadFull(v.in.Body, b); err != nil {
+			return nil, bodyIncomplete.answer("")
+		}
+		return b, nil
+	}
+	// MaxBytesReader has the server close the connection of a caller who goes on.
+	b, err := io.ReadAll(http.MaxBytesReader(v.out, v.in.Body, int64(bytesMax)))
+	switch {
+	case err != nil && errors.As(err, new(*http.MaxBytesError)):
+		return nil, tooLarge(bytesMax)
+	case err != nil || int64(len(b)) < length:
+		return nil, bodyIncomplete.answer("")
+	}
+	return b, nil
+}
+
+func tooLarge(bytesMax int) *Answer {
+	return bodyTooLarge.answer(fmt.Sprintf("Send at most %d bytes.", bytesMax))
+}
+
+// mean sets what has to match on a retry.
+func (o *Options) mean(v *visit) {
+	v.command.Meaning = v
+	v.Method = v.in.Method
+	v.Operation = v.command.Operation.Name
+	v.PathValues = pathValues(v.in)
+	v.RawQuery = v.in.URL.RawQuery
+	if types := v.in.Header["Content-Type"]; len(types) > 0 {
+		v.ContentType = types[0]
+	}
+	v.Rules = o.Rules
+	if o.meansHeader {
+		header := v.in.Header
+		v.Header = func(name string) []string { return header.Values(name) }
+	}
+	if len(v.in.Header["Content-Encoding"]) > 0 {
+		v.ContentType = "application/octet-stream" // coded bytes are not what their type says
+	}
+}
+
+// pathValues are the route's wildcards. Where the pattern is not one of http.ServeMux that tells everything about the
+// path, the path itself is taken: rather two meanings for one than one for two.
+func pathValues(r *http.Request) []string {
+	pattern := r.Pattern
+	if pattern == "" || strings.HasSuffix(pattern, "/") || strings.ContainsAny(pattern, "*:") {
+		return []string{"", r.URL.Path}
+	}
+	var values []string
+	for {
+		start := strings.IndexByte(pattern, '{')
+		if start < 0 {
+			return values
+		}
+		end := start + strings.IndexByte(pattern[start:], '}')
+		if end < start {
+			return []string{"", r.URL.Path}
+		}
+		name, many := strings.CutSuffix(pattern[start+1:end], "...")
+		value := r.PathValue(name)
+		switch {
+		case value == "" && !many && name != "$":
+			return []string{"", r.URL.Path}
+		case name != "$":
+			values = append(values, name, value)
+		}
+		pattern = pattern[end+1:]
+	}
+}
