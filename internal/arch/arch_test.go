@@ -40,7 +40,8 @@ var places = map[string]place{
 	"storetest": {imports: ". fingerprint"},
 	"oncetest":  {imports: ". fingerprint memstore"},
 
-	"shop":         {imports: ". fingerprint httponce pgxstore sqlitestore sqlstore"},
+	"shop":         {imports: ". fingerprint httponce internal/migration pgxstore sqlitestore sqlstore"},
+	"shop/proofs":  {imports: ". fingerprint httponce pgxstore shop sqlitestore sqlstore"},
 	"cmd/onceward": {imports: "*"},
 	"bench":        {imports: "*"},
 	"bench/gates":  {imports: "*"},

@@ -34,14 +34,18 @@ func Database(tb testing.TB) string {
 	return Shared(tb).Database(tb)
 }
 
-// Main is the TestMain of a package that uses [Shared] or [Database]: it runs the tests, ends the shared server and removes its data.
-// Without it the server ends all the same, with the process, and its data go when another test process starts a server.
-func Main(m *testing.M) {
+// Main is the TestMain of a package that uses [Shared] or [Database]: it runs the tests, ends the shared server, removes its data and
+// calls last, which removes what the package made for all its tests. Without it the server ends all the same, with the process, and
+// its data go when another test process starts a server.
+func Main(m *testing.M, last ...func()) {
 	code := m.Run()
 	shared.Lock()
 	if shared.postgres != nil {
 		_ = shared.postgres.Close()
 	}
 	removeHomes()
+	for _, f := range last {
+		f()
+	}
 	os.Exit(code)
 }
