@@ -4,12 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"regexp"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/onceward/onceward"
 )
 
 const two = `{"userId":1,"skuId":9001,"quantity":2}`
@@ -118,6 +121,23 @@ func (d *database) sweep() {
 	running.Wait()
 	if err := shop.Close(); err != nil {
 		d.t.Error(err)
+	}
+}
+
+// The work that finds its order writes nothing but a row's lock; that must not be reported as a missed transaction.
+func TestR1_4_FindingTheFirstOrderIsNoMissedTransaction(t *testing.T) {
+	t.Parallel()
+	db := onPostgres(t)
+	p := db.start()
+	first := p.post("/api/orders", alice, "k", two)
+	p.end()
+	db.exec("DELETE FROM " + recordTable)
+	var log strings.Builder
+	p = db.startWith(Options{Callers: DemoCallers(), Logger: slog.New(slog.NewTextHandler(&synced{to: &log}, nil))})
+	p.post("/api/orders", alice, "k", two).wantSame(t, first)
+	p.end()
+	if strings.Contains(log.String(), string(onceward.NoteUntouched)) {
+		t.Errorf("the log has %s", log.String())
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/alecthomas/kong"
 )
@@ -46,7 +47,7 @@ func run(ctx context.Context, arguments []string, to streams) int {
 	if err == nil {
 		return 0
 	}
-	_, _ = fmt.Fprintf(to.log, "onceward: %v\n", err)
+	_, _ = fmt.Fprintln(to.log, "onceward:", strings.Join(strings.Fields(err.Error()), " ")) // pgx's errors have several lines
 	if usage := (*kong.ParseError)(nil); errors.As(err, &usage) {
 		return exitUsage
 	}
