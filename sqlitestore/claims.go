@@ -29,6 +29,12 @@ func (c *claims) take(id onceward.ID) (busy <-chan struct{}) {
 	return nil
 }
 
+func (c *claims) holds(id onceward.ID) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.held[id] != nil
+}
+
 func (c *claims) give(id onceward.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

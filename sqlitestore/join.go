@@ -30,6 +30,8 @@ type scope interface {
 	alone(f func(x executor) error) error
 	// context is what the store's statements run under.
 	context(ctx context.Context) (context.Context, error)
+	// owns reports whether the claim of id was won in this transaction before.
+	owns(id onceward.ID) bool
 	// give gives the claim of id up: at once, or if the record was saved when the transaction ends, where that is seen.
 	give(id onceward.ID, saved bool)
 }
@@ -51,6 +53,9 @@ func (s *Store) Join(ctx context.Context, tx sqlstore.Tx, want *onceward.Record)
 	in, err := s.scope(tx)
 	if err != nil {
 		return nil, nil, err
+	}
+	if s.claims.holds(want.ID) && !in.owns(want.ID) {
+		return nil, nil, onceward.ErrInFlight
 	}
 	if ctx, err = in.context(ctx); err != nil {
 		return nil, nil, err
@@ -186,6 +191,8 @@ func (w inWork) alone(f func(x executor) error) error {
 	return w.session.alone(w.tx, func() error { return f(w.session.writer) })
 }
 
+func (w inWork) owns(id onceward.ID) bool { return w.session.owns(id) }
+
 func (w inWork) give(id onceward.ID, saved bool) {
 	if saved {
 		w.session.keepClaim(id)
@@ -206,6 +213,7 @@ func (f foreign) guard() *workTx {
 
 func (f foreign) context(ctx context.Context) (context.Context, error) { return ctx, nil }
 func (f foreign) alone(run func(x executor) error) error               { return run(onTx{f.tx}) }
+func (f foreign) owns(onceward.ID) bool                                { return false }
 func (f foreign) give(id onceward.ID, _ bool)                          { f.store.claims.give(id) }
 
 // onTx runs the store's own statements on a transaction of the caller's.

@@ -54,7 +54,8 @@ func (s *Store) openPools(path string) error {
 	if err != nil {
 		return err
 	}
-	s.writerPool, s.records, s.reader = sql.OpenDB(write), sql.OpenDB(read), sql.OpenDB(read)
+	s.writerPool, s.records = sql.OpenDB(write), sql.OpenDB(read)
+	s.reader = sql.OpenDB(readConnector{read, s.options.ReadTimeout})
 	s.writerPool.SetMaxOpenConns(1)
 	for _, pool := range []*sql.DB{s.records, s.reader} {
 		pool.SetMaxOpenConns(s.options.Readers)
@@ -63,7 +64,8 @@ func (s *Store) openPools(path string) error {
 	return nil
 }
 
-// Reader is a pool for the application's own reads: it cannot write.
+// Reader is a pool for the application's own reads: it cannot write. What reads longer than Options.ReadTimeout, rows that
+// stay open included, ends with ErrReadTimeout; only a transaction that is begun by a BEGIN sent as SQL is not bounded.
 func (s *Store) Reader() *sql.DB { return s.reader }
 
 // Close refuses new attempts, waits for the one that runs, at most Options.WorkTimeout, and closes the file. Further calls

@@ -49,7 +49,9 @@ func harness(t testing.TB) storetest.Harness[sqlstore.Tx] {
 			outside(t, path, "UPDATE onceward_record SET created_at = created_at - ?1, expires_at = expires_at - ?1, kept_until = kept_until - ?1",
 				by.Milliseconds())
 		},
-		Lose: func(_ testing.TB, at storetest.LosePoint) onceward.Store[sqlstore.Tx] { return &losing{Store: store, at: at} },
+		Lose: func(_ testing.TB, at storetest.LosePoint) onceward.Store[sqlstore.Tx] {
+			return &losing{Store: store, at: at}
+		},
 	}
 }
 

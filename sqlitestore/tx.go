@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -116,6 +117,12 @@ func (s *session) keepClaim(id onceward.ID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.joined = append(s.joined, id)
+}
+
+func (s *session) owns(id onceward.ID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Contains(s.joined, id)
 }
 
 // end ends what works may do in the transaction. Statements that still run, of a goroutine that outlives its work, are

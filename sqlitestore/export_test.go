@@ -1,0 +1,29 @@
+package sqlitestore
+
+import "context"
+
+// Waiting is how many callers wait for their turn at the writer.
+func (s *Store) Waiting() int { return s.queue.length() }
+
+// Suspect makes the store believe that its last commit failed after it may have reached the log.
+func (s *Store) Suspect(ctx context.Context) error {
+	if err := s.take(ctx); err != nil {
+		return err
+	}
+	defer s.queue.give()
+	s.writer.suspect = true
+	return nil
+}
+
+// PagesMax bounds the file, as a disk does; 0 lifts the bound.
+func (s *Store) PagesMax(ctx context.Context, pages int) error {
+	if err := s.take(ctx); err != nil {
+		return err
+	}
+	defer s.queue.give()
+	if pages == 0 {
+		pages = 1 << 30
+	}
+	var now int
+	return s.writer.row(ctx, "SELECT max_page_count FROM pragma_max_page_count(?)", pages).Scan(&now)
+}
