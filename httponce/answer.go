@@ -47,6 +47,15 @@ func Refuse(status int, body any) *Answer { return &Answer{Status: status, Body:
 // refusal that must stand, such as a declined payment.
 func Conclude(status int, body any) *Answer { return &Answer{Status: status, Body: body, Final: true} }
 
+// ServeHTTP sends a where there is no door, so that the reads beside it answer alike. What cannot be sent is a 500.
+func (a *Answer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	p, err := a.render(nil)
+	if err != nil {
+		p, _ = internal.answer("").render(nil) // cannot fail: it is a constant
+	}
+	p.send(w, "", nil)
+}
+
 func (a *Answer) status() int { return orDefault(a.Status, http.StatusOK) }
 
 // final reports whether the work is to be committed and the answer recorded.

@@ -61,7 +61,7 @@ func Contract(doors ...Contracted) http.Handler {
 				w.WriteHeader(http.StatusNoContent)
 				return
 			}
-			sendProblem(w, contractMethod)
+			contractMethod.answer("").ServeHTTP(w, r)
 			return
 		}
 		operations := []contract{}

@@ -36,5 +36,5 @@ func noSafeMethod(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
-	sendProblem(w, methodNotAllowed)
+	methodNotAllowed.answer("").ServeHTTP(w, r)
 }

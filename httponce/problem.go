@@ -110,12 +110,6 @@ var (
 	}
 )
 
-// sendProblem answers with a problem that has no result.
-func sendProblem(w http.ResponseWriter, k kind) {
-	p, _ := k.answer("").render(nil) // cannot fail: it is a constant
-	p.send(w, "", nil)
-}
-
 // errors of the engine that have an answer of their own: the one table. What is not here is internal.
 var table = []struct {
 	err  error

@@ -16,9 +16,8 @@ var errAnswerTooLarge = errors.New("httponce: the answer exceeds Options.AnswerB
 type held struct {
 	outer    http.Header // what stands on the response before the handler
 	header   http.Header // what the handler sees
-	snapshot http.Header // of header, when the status was written
-	status   int
-	body     []byte
+	answer   reply       // its fields are those of the moment when the status was written
+	typed    bool        // the type of the body is said, or unknowable
 	bytesMax int
 	err      error
 }
@@ -41,8 +40,9 @@ func (h *held) WriteHeader(status int) {
 		panic(fmt.Sprintf("httponce: invalid WriteHeader code %d", status))
 	case status == http.StatusSwitchingProtocols:
 		h.err = errors.New("httponce: a handler in the door cannot switch protocols")
-	case status >= 200 && h.status == 0:
-		h.status, h.snapshot = status, h.header.Clone()
+	case status >= 200 && h.answer.status == 0:
+		h.answer.status, h.answer.final = status, status < 400
+		h.keepFields()
 	}
 }
 
@@ -51,7 +51,7 @@ func (h *held) Write(p []byte) (int, error) {
 	if err := h.admit(len(p)); err != nil {
 		return 0, err
 	}
-	h.body = append(h.body, p...)
+	h.answer.body = append(h.answer.body, p...)
 	return len(p), nil
 }
 
@@ -60,68 +60,70 @@ func (h *held) WriteString(s string) (int, error) {
 	if err := h.admit(len(s)); err != nil {
 		return 0, err
 	}
-	h.body = append(h.body, s...)
+	h.answer.body = append(h.answer.body, s...)
 	return len(s), nil
 }
 
 func (h *held) admit(n int) error {
-	if h.status == 0 {
+	if h.answer.status == 0 {
 		h.WriteHeader(http.StatusOK)
 	}
 	switch {
 	case h.err != nil:
 		return h.err
-	case !bodyAllowed(h.status):
+	case !bodyAllowed(h.answer.status):
 		return http.ErrBodyNotAllowed
-	case n > h.bytesMax-len(h.body):
+	case n > h.bytesMax-len(h.answer.body):
 		h.err = fmt.Errorf("%w of %d bytes", errAnswerTooLarge, h.bytesMax)
 	}
 	return h.err
 }
 
-// reply is what the handler wrote.
+// reply is what the handler wrote. Its type is the one that net/http would guess if the handler said none, so that it is
+// recorded with the bytes.
 func (h *held) reply() (*reply, error) {
-	if h.status == 0 {
+	if h.answer.status == 0 {
 		h.WriteHeader(http.StatusOK)
 	}
 	if h.err != nil {
 		return nil, h.err
 	}
-	p := &reply{status: h.status, body: h.body, final: h.status < 400}
-	for name, values := range h.snapshot {
-		if f, ok := h.field(name, values); ok {
-			p.fields = append(p.fields, f)
+	if len(h.answer.body) > 0 && !h.typed {
+		h.answer.set("Content-Type", http.DetectContentType(h.answer.body))
+	}
+	return &h.answer, nil
+}
+
+// keepFields notes what the handler did to the header that it found.
+func (h *held) keepFields() {
+	_, typed := h.header["Content-Type"]
+	h.typed = typed || len(h.header["Content-Encoding"]) > 0
+	h.answer.fields = make([]field, 0, len(h.header))
+	for name, values := range h.header {
+		if f, ok := h.changed(name, values); ok {
+			h.answer.fields = append(h.answer.fields, f)
 		}
 	}
 	for name := range h.outer {
-		if _, ok := h.snapshot[name]; !ok {
-			p.fields = append(p.fields, field{name: name}) // deleted by the handler
+		if _, ok := h.header[name]; !ok {
+			h.answer.fields = append(h.answer.fields, field{name: name}) // deleted
 		}
 	}
-	h.sniff(p)
-	return p, nil
 }
 
-// field tells what the handler did to a field: nothing, added values to it, or put its own in the place of others.
-func (h *held) field(name string, values []string) (field, bool) {
+// changed tells what the handler did to a field: nothing, added values to it, or put its own in the place of others.
+// What describes the body is told in any case: it is recorded with the bytes.
+func (h *held) changed(name string, values []string) (field, bool) {
 	outer, shared := h.outer[name]
 	switch {
 	case name == "Content-Length" || name == "Transfer-Encoding": // the door's to say
 		return field{}, false
-	case !shared || len(h.body) > 0 && slices.Contains(contentFields, name):
-		return field{name: name, values: values}, true
+	case !shared || slices.Contains(contentFields, name):
+		return field{name: name, values: slices.Clip(values)}, true
 	case slices.Equal(values, outer):
 		return field{}, false
 	case len(values) > len(outer) && slices.Equal(values[:len(outer)], outer):
-		return field{name: name, values: values[len(outer):], added: true}, true
+		return field{name: name, values: slices.Clip(values[len(outer):]), added: true}, true
 	}
-	return field{name: name, values: values}, true
-}
-
-// sniff says the type that net/http would guess, so that it is recorded with the bytes.
-func (h *held) sniff(p *reply) {
-	_, typed := h.snapshot["Content-Type"]
-	if len(p.body) > 0 && !typed && h.snapshot.Get("Content-Encoding") == "" {
-		p.set("Content-Type", http.DetectContentType(p.body))
-	}
+	return field{name: name, values: slices.Clip(values)}, true
 }
