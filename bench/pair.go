@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 )
 
@@ -126,11 +125,4 @@ func Alone(window time.Duration, op func(ctx context.Context, i int) error) Side
 		}
 		return float64(next-from) / (processorTime() - used).Seconds(), nil
 	}
-}
-
-// processorTime is what the process has used so far, in user mode and in the kernel.
-func processorTime() time.Duration {
-	var usage syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &usage) // fails for a bad argument only
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

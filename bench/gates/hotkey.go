@@ -61,15 +61,18 @@ func (l *lab) hotForeground(ctx context.Context) (figure, error) {
 	if err := shop.Warm(ctx, hotForeground, 50*hotForeground); err != nil {
 		return figure{}, err
 	}
-	var quiet []float64
+	quiet, err := shop.NewMeter(ctx)
+	if err != nil {
+		return figure{}, err
+	}
 	foreground := bench.Callers(hotForeground, l.window, shop.Once)
-	ratios, err := bench.Ratios(ctx, l.rounds, noting(&quiet, foreground), beside(shop, foreground))
+	ratios, err := bench.Ratios(ctx, l.rounds, quiet.Side(foreground), beside(shop, foreground))
 	if err != nil {
 		return figure{}, err
 	}
 	return figure{percentOfWhole * bench.Median(ratios), fmt.Sprintf(
 		"%s; %d callers of Do with keys of their own, %.0f/s without the hot key; %d duplicates at once, again and again, the first takes %v; one pool of %d",
-		spread(ratios, "%.2f"), hotForeground, bench.Median(quiet), hotDuplicates, hotWork, hotPool)}, nil
+		spread(ratios, "%.2f"), hotForeground, quiet.Rate(), hotDuplicates, hotWork, hotPool)}, nil
 }
 
 // beside is a side that is measured while wave follows wave.

@@ -36,25 +36,20 @@ func (l *lab) againstBare(ctx context.Context, callers int, network time.Duratio
 	if err := shop.Warm(ctx, callers, 50*callers); err != nil {
 		return nil, err
 	}
-	var bare, once []float64
-	ratios, err := bench.Ratios(ctx, l.rounds,
-		noting(&bare, bench.Callers(callers, l.window, shop.Bare)), noting(&once, bench.Callers(callers, l.window, shop.Once)))
+	bare, err := shop.NewMeter(ctx)
 	if err != nil {
 		return nil, err
 	}
-	how := fmt.Sprintf("%s; BEGIN, INSERT, COMMIT %.0f/s, Do with the same INSERT %.0f/s, %v a side in turn, one pool of %d",
-		spread(ratios, "%.2f"), bench.Median(bare), bench.Median(once), l.window, callers)
+	once := bare.Another()
+	ratios, err := bench.Ratios(ctx, l.rounds,
+		bare.Side(bench.Callers(callers, l.window, shop.Bare)), once.Side(bench.Callers(callers, l.window, shop.Once)))
+	if err != nil {
+		return nil, err
+	}
+	how := fmt.Sprintf("%s; BEGIN, INSERT, COMMIT %.0f/s, Do with the same INSERT %.0f/s; %v and %v of processor time each, client+server; %v a side in turn, one pool of %d",
+		spread(ratios, "%.2f"), bare.Rate(), once.Rate(), bare.Cost(), once.Cost(), l.window, callers)
 	if network > 0 {
 		how += fmt.Sprintf(", both through one proxy that makes a round trip of %v", network)
 	}
 	return []figure{{bench.Median(ratios), how}}, nil
-}
-
-// noting keeps what a side measures.
-func noting(values *[]float64, side bench.Side) bench.Side {
-	return func(ctx context.Context) (float64, error) {
-		value, err := side(ctx)
-		*values = append(*values, value)
-		return value, err
-	}
 }
