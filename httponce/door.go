@@ -215,8 +215,13 @@ func (d *Door[Tx]) keeps(name string) bool { return slices.Contains(d.stored, na
 // failed is the problem that answers an error of the engine or an unknown one.
 func (d *Door[Tx]) failed(v *visit, err error) *Answer {
 	k, known := d.options.kindOf(v.command.Operation, err)
-	if f := (*failure)(nil); !known && !(errors.As(err, &f) && f.by != v) { // another's is told by the one that ran it
+	f := (*failure)(nil)
+	switch {
+	case known:
+	case !errors.As(err, &f):
 		d.report(v, err)
+	case f.by == v: // a failure that is shared is told by the one that ran the work
+		d.report(v, f.cause)
 	}
 	answer := k.answer("")
 	if k.retry {

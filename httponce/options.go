@@ -35,7 +35,7 @@ type Options struct {
 	// which is answered with 500. Defaults to nil: it knows none.
 	Failure func(error) *Answer
 	// Report is told of what was answered with 500 for want of a better answer: a handler's error that Failure does not
-	// know, or a *PanicError. Its text may quote what the caller sent. Defaults to logging its Go type, the operation and
+	// know, or a *PanicError. Its text may quote what the caller sent. Defaults to logging its Go types, the operation and
 	// the public id with slog.Default.
 	Report func(*http.Request, error)
 
@@ -144,7 +144,7 @@ func orDefault[T comparable](value, other T) T {
 
 // report is the default of Options.Report.
 func report(r *http.Request, err error) {
-	attrs := []slog.Attr{slog.String("type", fmt.Sprintf("%T", err))}
+	attrs := []slog.Attr{slog.String("type", typesOf(err))}
 	if call, ok := r.Context().Value(callKey{}).(*Call); ok {
 		attrs = append(attrs, slog.String("operation", call.Operation.Name), slog.String("id", call.ID().Public()))
 	}
@@ -152,4 +152,13 @@ func report(r *http.Request, err error) {
 		attrs = append(attrs, slog.String("panic", p.Error()), slog.String("stack", string(p.Stack)))
 	}
 	slog.Default().LogAttrs(r.Context(), slog.LevelError, "httponce: answered 500", attrs...)
+}
+
+// typesOf names the Go types of err and of what it wraps.
+func typesOf(err error) string {
+	var names []string
+	for ; err != nil; err = errors.Unwrap(err) {
+		names = append(names, fmt.Sprintf("%T", err))
+	}
+	return strings.Join(names, ": ")
 }

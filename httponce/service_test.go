@@ -127,6 +127,7 @@ func newService(t *testing.T, s setup) *service {
 	v.Server = httptest.NewUnstartedServer(handler)
 	v.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	v.Start()
+	v.Client().CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	t.Cleanup(v.Close)
 	return v
 }
@@ -206,9 +207,7 @@ func (s *service) request(key, body string) *http.Request {
 
 // do sends r. It may be called from other goroutines: a failure is an empty reply.
 func (s *service) do(r *http.Request) reply {
-	client := s.Client()
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	response, err := client.Do(r)
+	response, err := s.Client().Do(r)
 	if err != nil {
 		s.t.Error(err)
 		return reply{}
