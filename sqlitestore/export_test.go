@@ -1,6 +1,9 @@
 package sqlitestore
 
-import "context"
+import (
+	"context"
+	"fmt"
+)
 
 // Waiting is how many callers wait for their turn at the writer.
 func (s *Store) Waiting() int { return s.queue.length() }
@@ -25,5 +28,5 @@ func (s *Store) PagesMax(ctx context.Context, pages int) error {
 		pages = 1 << 30
 	}
 	var now int
-	return s.writer.row(ctx, "SELECT max_page_count FROM pragma_max_page_count(?)", pages).Scan(&now)
+	return s.writer.conn.QueryRowContext(ctx, fmt.Sprintf("PRAGMA max_page_count = %d", pages)).Scan(&now)
 }

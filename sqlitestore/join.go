@@ -40,6 +40,8 @@ type scope interface {
 type executor interface {
 	execer
 	row(ctx context.Context, query string, args ...any) scanner
+	// plain runs a statement that is not worth preparing.
+	plain(ctx context.Context, statement string) error
 }
 
 // Join implements onceward.Store. The transaction is that of a work of this store, or the caller's own on this file, a
@@ -91,8 +93,10 @@ func (s *Store) scope(tx sqlstore.Tx) (scope, error) {
 
 // begin sets the savepoint, takes the lock, and reads: a record in the way ends the part again.
 func (j *joined) begin(ctx context.Context, s *Store, x executor) (*onceward.Record, error) {
-	if _, err := x.ExecContext(ctx, "SAVEPOINT "+j.name); err != nil {
-		return nil, err
+	for _, name := range []string{j.name, j.alive()} {
+		if err := x.plain(ctx, "SAVEPOINT "+name); err != nil {
+			return nil, err
+		}
 	}
 	record, err := j.read(ctx, x)
 	if err == nil && (record == nil || !record.InTheWay(&j.want)) {
@@ -117,15 +121,16 @@ func (j *joined) read(ctx context.Context, x executor) (*onceward.Record, error)
 }
 
 func (j *joined) undo(ctx context.Context, x executor) error {
-	if _, err := x.ExecContext(ctx, "ROLLBACK TO "+j.name); err != nil {
-		return err
-	}
-	return j.end(ctx, x)
+	return errors.Join(j.savepoint(ctx, x, "ROLLBACK TO "+j.name), j.savepoint(ctx, x, "RELEASE "+j.name))
 }
 
-// end releases the savepoint. That it is gone means that the work ended the transaction.
-func (j *joined) end(ctx context.Context, x executor) error {
-	if _, err := x.ExecContext(ctx, "RELEASE "+j.name); err != nil {
+// alive is a second savepoint, inside the first. To release it tells whether the transaction is still the caller's,
+// before anything is saved that SQLite would commit by itself if it were not.
+func (j *joined) alive() string { return j.name + "_alive" }
+
+// savepoint sends a statement about a savepoint. That it is gone means that the work ended the transaction.
+func (j *joined) savepoint(ctx context.Context, x executor, statement string) error {
+	if err := x.plain(ctx, statement); err != nil {
 		return fmt.Errorf("%w: %w", onceward.ErrTxEnded, err)
 	}
 	return nil
@@ -144,18 +149,24 @@ func (j *joined) Save(ctx context.Context, o onceward.Outcome) (untouched bool, 
 	if ctx, err = j.scope.context(ctx); err != nil {
 		return false, err
 	}
-	err = j.scope.alone(func(x executor) error {
-		var changes int64
-		if err := x.row(ctx, "SELECT total_changes()").Scan(&changes); err != nil {
+	err = j.scope.alone(func(x executor) (err error) {
+		if err = j.savepoint(ctx, x, "RELEASE "+j.alive()); err != nil {
+			return err
+		}
+		if untouched, err = j.save(ctx, x, o); err != nil {
 			return errors.Join(err, j.undo(ctx, x))
 		}
-		untouched = changes == j.changes
-		if err := insert(ctx, x, j.want.Saved(o), j.replaces); err != nil {
-			return errors.Join(err, j.undo(ctx, x))
-		}
-		return j.end(ctx, x)
+		return j.savepoint(ctx, x, "RELEASE "+j.name)
 	})
 	return untouched && err == nil, explain(err)
+}
+
+func (j *joined) save(ctx context.Context, x executor, o onceward.Outcome) (untouched bool, _ error) {
+	var changes int64
+	if err := x.row(ctx, "SELECT total_changes()").Scan(&changes); err != nil {
+		return false, err
+	}
+	return changes == j.changes, insert(ctx, x, j.want.Saved(o), j.replaces)
 }
 
 // Rollback implements onceward.Attempt.
@@ -221,4 +232,9 @@ type onTx struct{ sqlstore.Tx }
 
 func (t onTx) row(ctx context.Context, query string, args ...any) scanner {
 	return t.QueryRowContext(ctx, query, args...)
+}
+
+func (t onTx) plain(ctx context.Context, statement string) error {
+	_, err := t.ExecContext(ctx, statement)
+	return err
 }

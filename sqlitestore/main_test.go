@@ -76,10 +76,12 @@ func engineOn(t testing.TB, store onceward.Store[sqlstore.Tx], o onceward.Option
 	return engine
 }
 
+func uri(path string) string { return "file:" + (&url.URL{Path: path}).EscapedPath() }
+
 // connect is a pool of the application's own on the file, which has nothing of the store's.
 func connect(t testing.TB, path string) *sql.DB {
 	t.Helper()
-	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?_busy_timeout=30000&_txlock=immediate")
+	db, err := sql.Open("sqlite", uri(path)+"?_busy_timeout=30000&_txlock=immediate")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,10 +2,14 @@ package sqlitestore_test
 
 import (
 	"context"
+	"database/sql/driver"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
+
+	"modernc.org/sqlite"
 
 	"github.com/onceward/onceward"
 	"github.com/onceward/onceward/sqlitestore"
@@ -20,7 +24,7 @@ const (
 	slowSelect = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM c) SELECT count(*) FROM c"
 )
 
-func exec(ctx context.Context, tx sqlstore.Tx, query string) error {
+func execute(ctx context.Context, tx sqlstore.Tx, query string) error {
 	_, err := tx.ExecContext(ctx, query)
 	return err
 }
@@ -72,25 +76,25 @@ func TestWorkCannotEndItsTransaction(t *testing.T) {
 			if err := write(ctx, tx, "k"); err != nil {
 				return err
 			}
-			_ = exec(ctx, tx, "INSERT INTO singular VALUES ('forbidden')")
+			_ = execute(ctx, tx, "INSERT INTO singular VALUES ('forbidden')")
 			_ = write(ctx, tx, "k")
 			return nil
 		}, onceward.ErrTxEnded, 0},
 		{"insert or rollback", func(ctx context.Context, tx sqlstore.Tx) error {
-			return errors.Join(write(ctx, tx, "k"), exec(ctx, tx, "INSERT OR ROLLBACK INTO singular VALUES ('a'), ('a')"), errWork)
+			return errors.Join(write(ctx, tx, "k"), execute(ctx, tx, "INSERT OR ROLLBACK INTO singular VALUES ('a'), ('a')"), errWork)
 		}, errWork, 0},
 		{"insert or rollback, swallowed, and written on", func(ctx context.Context, tx sqlstore.Tx) error {
 			if err := write(ctx, tx, "k"); err != nil {
 				return err
 			}
-			_ = exec(ctx, tx, "INSERT OR ROLLBACK INTO singular VALUES ('a'), ('a')")
+			_ = execute(ctx, tx, "INSERT OR ROLLBACK INTO singular VALUES ('a'), ('a')")
 			if err := write(ctx, tx, "k"); !errors.Is(err, onceward.ErrTxEnded) {
 				return fmt.Errorf("after the end a statement got %w", err)
 			}
 			return nil
 		}, onceward.ErrTxEnded, 0},
 		{"a deferred constraint fails at the commit", func(ctx context.Context, tx sqlstore.Tx) error {
-			return errors.Join(write(ctx, tx, "k"), exec(ctx, tx, "INSERT INTO child VALUES ('nobody')"))
+			return errors.Join(write(ctx, tx, "k"), execute(ctx, tx, "INSERT INTO child VALUES ('nobody')"))
 		}, onceward.ErrNotCommitted, 0},
 	}
 	for _, statement := range []string{
@@ -99,10 +103,10 @@ func TestWorkCannotEndItsTransaction(t *testing.T) {
 	} {
 		cases = append(cases,
 			trial{statement, func(ctx context.Context, tx sqlstore.Tx) error {
-				return errors.Join(write(ctx, tx, "k"), exec(ctx, tx, statement))
+				return errors.Join(write(ctx, tx, "k"), execute(ctx, tx, statement))
 			}, onceward.ErrTxEnded, 0},
 			trial{statement + ", swallowed", func(ctx context.Context, tx sqlstore.Tx) error {
-				if err := exec(ctx, tx, statement); err == nil {
+				if err := execute(ctx, tx, statement); err == nil {
 					return errors.New("it was not refused")
 				}
 				return write(ctx, tx, "k")
@@ -146,18 +150,18 @@ func TestWorkLeavesNothingBehind(t *testing.T) {
 			return errors.Join(err, errWork)
 		}, errWork, 0},
 		{"a savepoint of its own left open", func(ctx context.Context, tx sqlstore.Tx) error {
-			return errors.Join(exec(ctx, tx, "SAVEPOINT mine"), write(ctx, tx, "k"))
+			return errors.Join(execute(ctx, tx, "SAVEPOINT mine"), write(ctx, tx, "k"))
 		}, nil, 1},
 		{"a savepoint of its own rolled back", func(ctx context.Context, tx sqlstore.Tx) error {
-			return errors.Join(write(ctx, tx, "k"), exec(ctx, tx, "SAVEPOINT mine"), write(ctx, tx, "k"),
-				exec(ctx, tx, "ROLLBACK TO mine"), exec(ctx, tx, "RELEASE mine"))
+			return errors.Join(write(ctx, tx, "k"), execute(ctx, tx, "SAVEPOINT mine"), write(ctx, tx, "k"),
+				execute(ctx, tx, "ROLLBACK TO mine"), execute(ctx, tx, "RELEASE mine"))
 		}, nil, 1},
 		{"prepare", func(ctx context.Context, tx sqlstore.Tx) error {
 			_, err := tx.PrepareContext(ctx, "SELECT 1")
 			return err
 		}, sqlstore.ErrPrepare, 0},
 		{"harmless pragmas", func(ctx context.Context, tx sqlstore.Tx) error {
-			return errors.Join(write(ctx, tx, "k"), exec(ctx, tx, "PRAGMA defer_foreign_keys = ON"), exec(ctx, tx, "PRAGMA user_version = 7"),
+			return errors.Join(write(ctx, tx, "k"), execute(ctx, tx, "PRAGMA defer_foreign_keys = ON"), execute(ctx, tx, "PRAGMA user_version = 7"),
 				tx.QueryRowContext(ctx, "PRAGMA table_info(effect)").Err(), tx.QueryRowContext(ctx, "PRAGMA foreign_keys").Err())
 		}, nil, 1},
 	}
@@ -169,7 +173,7 @@ func TestWorkLeavesNothingBehind(t *testing.T) {
 		"PRAGMA recursive_triggers(1)", "PRAGMA main.synchronous = 0",
 	} {
 		cases = append(cases, trial{statement, func(ctx context.Context, tx sqlstore.Tx) error {
-			if err := exec(ctx, tx, statement); err == nil {
+			if err := execute(ctx, tx, statement); err == nil {
 				return errors.New("it was not refused")
 			}
 			return write(ctx, tx, "k")
@@ -189,11 +193,11 @@ func TestWorkIsInterruptedAtItsDeadline(t *testing.T) {
 	}
 	for _, c := range []trial{
 		{"slow insert", func(ctx context.Context, tx sqlstore.Tx) error {
-			return errors.Join(write(ctx, tx, "k"), exec(soon(ctx), tx, slowInsert))
+			return errors.Join(write(ctx, tx, "k"), execute(soon(ctx), tx, slowInsert))
 		}, context.DeadlineExceeded, 0},
 		{"slow insert, swallowed", func(ctx context.Context, tx sqlstore.Tx) error {
 			err := write(ctx, tx, "k")
-			_ = exec(soon(ctx), tx, slowInsert)
+			_ = execute(soon(ctx), tx, slowInsert)
 			_ = write(ctx, tx, "k")
 			return err
 		}, onceward.ErrNotCommitted, 0},
@@ -215,7 +219,7 @@ func TestWorkTimeout(t *testing.T) {
 	store, path := fresh(t, sqlitestore.Options{WorkTimeout: 50 * time.Millisecond})
 	engine := engineOn(t, store, onceward.Options{})
 	err := engine.Once(t.Context(), place.For(caller, "k", nil), func(_ context.Context, tx sqlstore.Tx) error {
-		return exec(context.Background(), tx, slowInsert)
+		return execute(context.Background(), tx, slowInsert)
 	})
 	if !errors.Is(err, context.DeadlineExceeded) || records(t, path) != 0 || effects(t, path, "slow") != 0 {
 		t.Errorf("%v, %d records, %d effects; want an interrupt and nothing", err, records(t, path), effects(t, path, "slow"))
@@ -231,24 +235,43 @@ func TestF03_CallerHangsUpInLastStatement(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	command := place.For(caller, "k", nil)
 	_, err := engine.Do(ctx, command, func(ctx context.Context, tx sqlstore.Tx) (onceward.Outcome, error) {
-		context.AfterFunc(ctx, func() {}) // the engine's context follows the caller's
-		go cancel()
-		// A million rows take far longer than a cancel.
-		_, err := tx.ExecContext(ctx, "INSERT INTO effect (key) WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM c WHERE n < 300000) SELECT 'k' FROM c")
+		done := calls(t, cancel)
+		defer done()
+		_, err := tx.ExecContext(ctx, "INSERT INTO effect (key) WITH RECURSIVE c(n) AS (SELECT test_call(?) UNION ALL SELECT n+1 FROM c WHERE n < 20000) SELECT 'k' FROM c", t.Name())
 		if ctx.Err() == nil {
-			t.Error("the insert ended before the caller had hung up: it is too short")
+			t.Error("the caller has not hung up in the insert")
 		}
 		if err := write(ctx, tx, "late"); !errors.Is(err, context.Canceled) {
 			t.Errorf("the next statement: %v, want that it is not begun", err)
 		}
 		return onceward.Outcome{}, err
 	})
-	if err != nil || effects(t, path, "k") != 300000 || effects(t, path, "late") != 0 || records(t, path) != 1 {
+	if err != nil || effects(t, path, "k") != 20000 || effects(t, path, "late") != 0 || records(t, path) != 1 {
 		t.Errorf("Do: %v; %d effects and %d records", err, effects(t, path, "k"), records(t, path))
 	}
 	if result, err := engine.Do(t.Context(), command, writes("again")); err != nil || !result.Replayed {
 		t.Errorf("the retry: %v, replayed %t", err, result.Replayed)
 	}
+}
+
+// called are the functions that SQL's test_call(name) calls; it is 1.
+var called sync.Map
+
+func init() {
+	sqlite.MustRegisterScalarFunction("test_call", 1, func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
+		f, ok := called.Load(args[0])
+		if !ok {
+			return nil, errors.New("nobody is called that")
+		}
+		f.(func())()
+		return int64(1), nil
+	})
+}
+
+// calls has test_call call f under the test's name.
+func calls(t *testing.T, f func()) (done func()) {
+	called.Store(t.Name(), f)
+	return func() { called.Delete(t.Name()) }
 }
 
 // TestGoroutineOutlivesItsWork: its statements are refused, also while the next work has the connection.
@@ -301,7 +324,7 @@ func TestGoroutineStillRunsAStatement(t *testing.T) {
 		running := make(chan struct{})
 		go func() {
 			close(running)
-			ended <- exec(context.Background(), tx, slowInsert)
+			ended <- execute(context.Background(), tx, slowInsert)
 		}()
 		<-running
 		return errWork

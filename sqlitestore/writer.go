@@ -90,6 +90,12 @@ func (w *writer) row(ctx context.Context, query string, args ...any) scanner {
 	return statement.QueryRowContext(ctx, args...)
 }
 
+// plain runs a statement of the store's own that is sent only once.
+func (w *writer) plain(ctx context.Context, statement string) error {
+	_, err := w.conn.ExecContext(ctx, statement)
+	return err
+}
+
 type scanner interface{ Scan(into ...any) error }
 
 type failed struct{ err error }
@@ -122,6 +128,9 @@ func (w *writer) begin(ctx context.Context) error {
 	return nil
 }
 
+// touchSQL moves a time by a millisecond: SQLite does not write a row that stays as it is.
+const touchSQL = "UPDATE main.onceward_migration SET applied_at = applied_at + 1 WHERE number = 1"
+
 // settle makes sure that a transaction whose COMMIT failed stays away. It may lie in the write-ahead log as a whole,
 // after the log's end (see commitError): one small durable commit overwrites its first frame, and a log is recovered no
 // further than to the first frame that does not continue its checksums.
@@ -129,7 +138,7 @@ func (w *writer) settle(ctx context.Context) error {
 	w.suspect = false
 	err := w.begin(ctx)
 	if err == nil {
-		if _, err = w.ExecContext(ctx, "UPDATE main.onceward_migration SET applied_at = applied_at WHERE number = 1"); err == nil {
+		if _, err = w.ExecContext(ctx, touchSQL); err == nil {
 			err = w.commit()
 		} else {
 			w.rollback()
