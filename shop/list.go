@@ -29,7 +29,7 @@ type page struct {
 func (s *service[Tx]) list(w http.ResponseWriter, r *http.Request, caller onceward.Scope) error {
 	limit, before, err := pageOf(r.URL.RawQuery)
 	if err != nil {
-		return refuse(http.StatusBadRequest, "page_malformed", "The page cannot be read", err.Error())
+		return err
 	}
 	// One more than asked for tells whether there is a next page.
 	orders, err := s.orders.List(r.Context(), caller.Tenant, before, limit+1)
@@ -49,23 +49,27 @@ func (s *service[Tx]) list(w http.ResponseWriter, r *http.Request, caller oncewa
 	return nil
 }
 
+func noPage(detail string) error {
+	return refuse(http.StatusBadRequest, "page_malformed", "The page cannot be read", detail)
+}
+
 // pageOf reads limit and cursor. The first page starts before the greatest id there is.
 func pageOf(rawQuery string) (limit int, before uuid.UUID, _ error) {
 	query, err := url.ParseQuery(rawQuery)
 	if err != nil {
-		return 0, before, errors.New("the query string is malformed")
+		return 0, before, noPage("The query string is malformed.")
 	}
 	limit, before = pageDefault, uuid.Max
 	if given := query["limit"]; given != nil {
 		limit, err = strconv.Atoi(given[0])
 		if err != nil || len(given) > 1 || limit < 1 || limit > pageMax {
-			return 0, before, fmt.Errorf("limit must be an integer from 1 to %d", pageMax)
+			return 0, before, noPage(fmt.Sprintf("The parameter limit must be an integer from 1 to %d.", pageMax))
 		}
 	}
 	if given := query["cursor"]; given != nil {
 		before, err = cursorID(given[0])
 		if err != nil || len(given) > 1 {
-			return 0, before, errors.New("cursor must be the next of an earlier page")
+			return 0, before, noPage("The parameter cursor must be the next of an earlier page.")
 		}
 	}
 	return limit, before, nil

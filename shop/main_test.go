@@ -30,7 +30,7 @@ const (
 )
 
 // patience bounds every wait of a test for something that is to happen at once.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // onBoth runs a test on a PostgreSQL database and on a SQLite file of its own.
 func onBoth(t *testing.T, test func(t *testing.T, db *database)) {

@@ -48,7 +48,7 @@ func (o *object) text(name string, form *regexp.Regexp, rule string) string {
 	raw, _ := o.take(name)
 	var text *string
 	if json.Unmarshal(raw, &text) != nil || text == nil || !form.MatchString(*text) {
-		o.fault("%s must be %s", name, rule)
+		o.fault("the member %q must be %s", name, rule)
 		return ""
 	}
 	return *text
@@ -67,7 +67,7 @@ func (o *object) integer(name string, low, high int64, rule string) int64 {
 	raw, _ := o.take(name)
 	value, ok := integerOf(raw)
 	if !ok || value < low || value > high {
-		o.fault("%s must be %s", name, rule)
+		o.fault("the member %q must be %s", name, rule)
 		return 0
 	}
 	return value
@@ -99,7 +99,7 @@ func (o *object) err() error {
 	}
 	slices.Sort(names)
 	for _, name := range names[:min(len(names), 3)] {
-		o.fault("%.*q is not a member of this request", nameBytesMax, name)
+		o.fault("the member %.*q is not known here", nameBytesMax, name)
 	}
 	if len(o.faults) == 0 {
 		return nil

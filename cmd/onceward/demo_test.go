@@ -25,7 +25,7 @@ import (
 )
 
 // patience bounds every wait of a test for something that is to happen at once.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // onBoth runs a test with a PostgreSQL database and with the path of a SQLite file.
 func onBoth(t *testing.T, test func(t *testing.T, database string)) {
