@@ -23,6 +23,7 @@ func raceTests[Tx any]() []test[Tx] {
 	return []test[Tx]{
 		{name: "many duplicates of many keys make one effect each", run: racesDuplicates[Tx]},
 		{name: "many duplicates that do not wait make one effect", run: racesHasty[Tx]},
+		{name: "many that do not wait are all answered by a record that stands", run: racesReaders[Tx]},
 		{name: "attempts that fail make way until one stands", run: racesFailures[Tx]},
 		{name: "F06 of overlapping meanings one stands", run: racesMeanings[Tx]},
 		{name: "F30 overlapping claims of expired keys make one effect each", run: racesExpired[Tx]},
@@ -102,6 +103,31 @@ func (f *fixture[Tx]) races(t *testing.T, o *onceward.Operation) {
 
 func racesDuplicates[Tx any](t *testing.T, f *fixture[Tx]) { f.races(t, patient) }
 func racesHasty[Tx any](t *testing.T, f *fixture[Tx])      { f.races(t, hasty) }
+
+// racesReaders: each caller is a process of its own, so that all of them read the store. One that reads, which may hold
+// the claim for a moment, keeps no other from reading.
+func racesReaders[Tx any](t *testing.T, f *fixture[Tx]) {
+	c := hasty.For(alice, "k", nil)
+	f.runs(t, c, "k", "accepted")
+	stores := f.stores(t)
+	for range raceRounds {
+		start := make(chan struct{})
+		replies := make([]reply, 2*raceCallers)
+		var callers sync.WaitGroup
+		for i := range replies {
+			e := engineOn(t, stores[i%len(stores)], onceward.Options{MemoryBytesMax: -1})
+			callers.Go(func() {
+				<-start
+				replies[i].result, replies[i].err = e.Do(t.Context(), c, unreachable[Tx](t))
+			})
+		}
+		close(start)
+		callers.Wait()
+		for _, r := range replies {
+			wantReply(t, r, "accepted", true)
+		}
+	}
+}
 
 func racesFailures[Tx any](t *testing.T, f *fixture[Tx]) {
 	for round := range raceRounds {

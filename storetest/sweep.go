@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"testing"
@@ -17,6 +18,10 @@ func sweepTests[Tx any]() []test[Tx] {
 		{name: "a swept key may be used anew", run: sweptRunsAnew[Tx]},
 		{name: "a sweep breaks no retry in flight", run: sweepBreaksNothing[Tx]},
 		{name: "a sweep does not wait for an attempt", needs: []Feature{ParallelAttempts}, run: sweepWaitsForNothing[Tx]},
+		{
+			name: "a sweep does not wait for a caller's transaction", run: sweepWaitsForNobody[Tx],
+			needs: []Feature{JoinCommitsWithCaller, ParallelAttempts},
+		},
 	}
 }
 
@@ -143,5 +148,23 @@ func sweepWaitsForNothing[Tx any](t *testing.T, f *fixture[Tx]) {
 		t.Errorf("the sweep left %d records, want at most the one that is claimed", left)
 	}
 	wantReply(t, h.end(nil), "the second", false)
+	f.wantRecords(t, 1)
+}
+
+// sweepWaitsForNobody: the caller's transaction has put a new record in an expired one's place and is still open.
+func sweepWaitsForNobody[Tx any](t *testing.T, f *fixture[Tx]) {
+	c := hasty.For(alice, "k", nil)
+	f.runs(t, c, "k", "the first")
+	f.save(t, 2, time.Hour, 0)
+	f.Age(t, 2*time.Hour)
+	tx, commit, _ := f.Begin(t)
+	f.joins(t, tx, c, "k", "the second")
+	ctx, cancel := context.WithTimeout(t.Context(), onceward.ResolveTimeoutDefault) // ends a test that fails
+	defer cancel()
+	if n, err := f.Store.Sweep(ctx, 0, 10); err != nil || n != 2 {
+		t.Errorf("Sweep: %d deleted, %v; want the 2 that nobody holds", n, err)
+	}
+	end(t, commit)
+	f.joined(t, c, "the second")
 	f.wantRecords(t, 1)
 }
