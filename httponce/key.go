@@ -20,6 +20,8 @@ func (o *Options) key(r *http.Request) (string, error) {
 		return "", keyMissing.answer("")
 	case len(lines) > 1:
 		return "", keyRepeated.answer("")
+	case len(lines[0]) > 2*o.KeyBytesMax+2: // too long even if each of its characters is escaped
+		return "", o.tooLong()
 	}
 	key, fault := parseKey(lines[0], o.Strict)
 	switch {
@@ -28,9 +30,13 @@ func (o *Options) key(r *http.Request) (string, error) {
 	case fault != "":
 		return "", keyMalformed.answer("The Idempotency-Key " + fault + keyAdvice)
 	case len(key) > o.KeyBytesMax:
-		return "", keyTooLong.answer(fmt.Sprintf("The Idempotency-Key has %d bytes; send at most %d.", len(key), o.KeyBytesMax))
+		return "", o.tooLong()
 	}
 	return key, nil
+}
+
+func (o *Options) tooLong() *Answer {
+	return keyTooLong.answer(fmt.Sprintf("Send an Idempotency-Key of at most %d bytes.", o.KeyBytesMax))
 }
 
 const (
@@ -55,29 +61,27 @@ func parseKey(value string, strict bool) (key, fault string) {
 	default:
 		key, fault = parseBare(value)
 	}
-	if fault == "" && strings.Trim(key, " ") == "" {
+	switch {
+	case fault != "":
+		return "", fault
+	case strings.Trim(key, " ") == "":
 		return "", "is blank"
 	}
-	return key, fault
+	return key, ""
 }
 
 // parseQuoted reads a String after its opening quote. It copies only where there are escapes.
 func parseQuoted(value string) (key, fault string) {
-	var unescaped []byte
-	from := 0
+	unescaped, from := "", 0
 	for i := 0; i < len(value); i++ {
 		switch c := value[i]; {
 		case c == '"':
-			key = string(append(unescaped, value[from:i]...))
-			if unescaped == nil {
-				key = value[:i]
-			}
-			return key, afterQuoted(value[i+1:])
+			return unescaped + value[from:i], afterQuoted(value[i+1:])
 		case c == '\\':
 			if i+1 == len(value) || value[i+1] != '"' && value[i+1] != '\\' {
 				return "", "holds a backslash that escapes neither a quote nor a backslash"
 			}
-			unescaped = append(unescaped, value[from:i]...)
+			unescaped += value[from:i]
 			i++
 			from = i
 		case c < ' ' || c > '~':

@@ -179,7 +179,7 @@ func (o *Options) kindOf(op *onceward.Operation, err error) (k kind, known bool)
 func (o *Options) problems(op *onceward.Operation) map[string]int {
 	list := map[string]int{}
 	for _, k := range [...]kind{
-		keyMissing, keyRepeated, keyMalformed, keyTooLong, unauthenticated, forbiddenCaller, bodyTooLarge, bodyIncomplete,
+		keyMissing, keyRepeated, keyMalformed, keyTooLong, unauthenticated, forbiddenCaller, bodyTooLarge, bodyIncomplete, bodyType,
 		bodyInvalid, notStored, internal,
 	} {
 		list[k.code] = k.status
