@@ -46,7 +46,24 @@ func (s *Store) Claim(ctx context.Context, want *onceward.Record, wait time.Dura
 
 // Find implements onceward.Store.
 func (s *Store) Find(ctx context.Context, want *onceward.Record) (*onceward.Record, error) {
-	return found(sqlstore.Scan(s.records.QueryRowContext(ctx, findSQL, want.ID[:])))(want)
+	statement, err := s.finder(ctx)
+	if err != nil {
+		return nil, explain(err)
+	}
+	return found(sqlstore.Scan(statement.QueryRowContext(ctx, want.ID[:])))(want)
+}
+
+// finder is the statement that reads a record, prepared when there is a schema: to compile it takes longer than to run it.
+func (s *Store) finder(ctx context.Context) (*sql.Stmt, error) {
+	if statement := s.find.Load(); statement != nil {
+		return statement, nil
+	}
+	statement, err := s.records.PrepareContext(ctx, findSQL)
+	if err == nil && !s.find.CompareAndSwap(nil, statement) {
+		_ = statement.Close()
+		statement = s.find.Load()
+	}
+	return statement, err
 }
 
 // found judges what was read for want: nil if there is none.

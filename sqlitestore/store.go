@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/onceward/onceward"
@@ -21,6 +22,7 @@ type Store struct {
 	writerPool *sql.DB // of one connection
 	writer     *writer // belongs to who has the turn; nil after a failure, until the next turn
 	records    *sql.DB // reads records; apart from the application's, which may be used up
+	find       atomic.Pointer[sql.Stmt]
 	reader     *sql.DB
 	closeOnce  func() error
 }

@@ -11,9 +11,6 @@ import (
 const Columns = "id, operation, tenant, principal, key, fingerprint_version, fingerprint_raw, fingerprint, " +
 	"state, attempt, outcome_kind, outcome"
 
-// ColumnsCount is how many Columns there are.
-const ColumnsCount = 12
-
 // Values are r's values for Columns.
 func Values(r *onceward.Record) []any {
 	data := r.Outcome.Data
