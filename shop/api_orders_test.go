@@ -32,6 +32,7 @@ func TestR1_1_AKeyThatCannotBeIsRefusedBeforeAnythingIsClaimed(t *testing.T) {
 			{[]string{"a", "a"}, "key_repeated"},
 			{[]string{"a, b"}, "key_repeated"},
 			{[]string{strings.Repeat("k", 129)}, "key_too_long"},
+			{[]string{strings.Repeat("k", 100_000)}, "key_too_long"},
 		} {
 			p.send(request{method: "POST", path: "/api/orders", token: alice, keys: c.keys, body: two}).want(t, 400, c.code)
 		}

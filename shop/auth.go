@@ -20,14 +20,14 @@ var errUnauthenticated = func() error {
 // Callers tells whom a bearer token stands for.
 type Callers func(token string) (caller onceward.Scope, ok bool)
 
-// DemoCallers are the demo's three: two people of one tenant, and one of another. Their tokens are public.
-func DemoCallers() Callers {
-	return Tokens(map[string]onceward.Scope{
-		"demo-acme-alice":   {Tenant: "acme", Principal: "alice"},
-		"demo-acme-bob":     {Tenant: "acme", Principal: "bob"},
-		"demo-globex-carol": {Tenant: "globex", Principal: "carol"},
-	})
+var demoCallers = map[string]onceward.Scope{
+	"demo-acme-alice":   {Tenant: "acme", Principal: "alice"},
+	"demo-acme-bob":     {Tenant: "acme", Principal: "bob"},
+	"demo-globex-carol": {Tenant: "globex", Principal: "carol"},
 }
+
+// DemoCallers are the demo's three: two people of one tenant, and one of another. Their tokens are public.
+func DemoCallers() Callers { return Tokens(demoCallers) }
 
 // Tokens makes Callers of a fixed table. Tokens are looked up by their digests, so that the time of a look-up tells
 // nothing about a token.

@@ -3,6 +3,7 @@ package shop
 import (
 	"embed"
 
+	"github.com/onceward/onceward"
 	"github.com/onceward/onceward/internal/migration"
 )
 
@@ -15,8 +16,8 @@ var tables = []string{"orders"}
 
 const migrationTable = "shop_migration"
 
-// demoTenants are the tenants of DemoCallers; their records are the demo's.
-var demoTenants = []string{"acme", "globex"}
+// operations are all that the shop keeps records of.
+var operations = []*onceward.Operation{createOrder, createAPIOrder}
 
 // migrations are the steps of the shop's own tables.
 func migrations(kind Kind) []migration.Migration {

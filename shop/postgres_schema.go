@@ -76,10 +76,20 @@ func dropPostgres(ctx context.Context, pool *pgxpool.Pool) error {
 		if !records {
 			return nil
 		}
-		_, err = tx.Exec(ctx, `DELETE FROM `+recordTable+` WHERE operation = ANY($1) AND tenant = ANY($2)`,
-			[]string{createOrder.Name, createAPIOrder.Name}, demoTenants)
-		return err
+		return dropRecords(ctx, tx)
 	})
+}
+
+func dropRecords(ctx context.Context, tx pgx.Tx) error {
+	var names, tenants []string
+	for _, operation := range operations {
+		names = append(names, operation.Name)
+	}
+	for _, caller := range demoCallers {
+		tenants = append(tenants, caller.Tenant)
+	}
+	_, err := tx.Exec(ctx, `DELETE FROM `+recordTable+` WHERE operation = ANY($1) AND tenant = ANY($2)`, names, tenants)
+	return err
 }
 
 // changePostgres changes the schema in one transaction, alone. What is there is read after the lock was won, so not by

@@ -74,7 +74,7 @@ func NewServer(handler http.Handler, logger *slog.Logger) *http.Server {
 		ReadTimeout:       15 * time.Second,
 		WriteTimeout:      75 * time.Second,
 		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    16 << 10,
+		MaxHeaderBytes:    128 << 10, // so that a key that is much too long is told so
 		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
 	}
 }

@@ -40,13 +40,11 @@ func (d *demo) Run(ctx context.Context, to streams) (err error) {
 		return err
 	}
 	defer func() { _ = listener.Close() }() // the server has closed it, if it came to that
-	if d.Fresh {
-		if err := shop.Drop(ctx, d.Database); err != nil {
-			return fmt.Errorf("--fresh: %w", err)
-		}
-	}
-	service, err := shop.Open(ctx, d.Database, shop.Options{Callers: shop.DemoCallers(), Logger: logger})
-	if err != nil {
+	service, err := d.open(ctx, logger)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil // a signal while it started: there is no request to wait for
+	case err != nil:
 		return err
 	}
 	defer func() { err = errors.Join(err, service.Close()) }()
@@ -59,6 +57,15 @@ func (d *demo) Run(ctx context.Context, to streams) (err error) {
 	defer endSweeping()
 	background.Go(func() { service.Run(sweeping) })
 	return serve(ctx, stop, listener, shop.NewServer(service.Handler, logger))
+}
+
+func (d *demo) open(ctx context.Context, logger *slog.Logger) (*shop.Shop, error) {
+	if d.Fresh {
+		if err := shop.Drop(ctx, d.Database); err != nil {
+			return nil, fmt.Errorf("--fresh: %w", err)
+		}
+	}
+	return shop.Open(ctx, d.Database, shop.Options{Callers: shop.DemoCallers(), Logger: logger})
 }
 
 // serve answers requests until ctx ends, and those that run then.

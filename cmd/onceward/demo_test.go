@@ -406,3 +406,33 @@ func TestDemoAPortInUseHarmsNothing(t *testing.T) {
 		demo.wantExit0(syscall.SIGTERM)
 	})
 }
+
+// The shop's lock for migrations is held, so that the demo is still about to start.
+func TestDemoASignalWhileItStartsEndsIt(t *testing.T) {
+	t.Parallel()
+	database := dbtest.Database(t)
+	db := connect(t, database)
+	lock, err := db.Conn(t.Context())
+	if err == nil {
+		_, err = lock.ExecContext(t.Context(), "SELECT pg_advisory_lock(x'73686f70'::int)")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := program(t.Context(), "demo", "--addr", "127.0.0.1:0", "--database", database)
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for waiting, deadline := 0, time.Now().Add(patience); waiting == 0; time.Sleep(5 * time.Millisecond) {
+		err := db.QueryRow("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'advisory'").Scan(&waiting)
+		if err != nil || time.Now().After(deadline) {
+			t.Fatalf("the demo does not wait for the lock: %v", err)
+		}
+	}
+	if err := command.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Wait(); err != nil {
+		t.Errorf("it ended with %v", err)
+	}
+}
