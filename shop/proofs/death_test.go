@@ -34,6 +34,9 @@ func TestR2_20_ServerProcessKilledUnderLoad(t *testing.T) {
 func TestR2_20_PostgreSQLKilledUnderLoad(t *testing.T) {
 	t.Parallel()
 	postgres := dbtest.StartPostgres(t, dbtest.PostgresOptions{Durable: true})
+	look(t, shop.KindPostgres, postgres.Database(t)).wantSettings(map[string]string{
+		"SHOW synchronous_commit": "on", "SHOW fsync": "on", "SHOW full_page_writes": "on",
+	})
 	db := look(t, shop.KindPostgres, postgres.Database(t))
 	a, b := startServer(t, db.named("a")), startServer(t, db.named("b"))
 	urls := make(chan string, 2)
