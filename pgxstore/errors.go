@@ -30,6 +30,7 @@ var (
 	errAborted = errors.New("pgxstore: a statement of the work failed, so the transaction was rolled back: return the error, or run the statement in a savepoint (tx.Begin)")
 	errRows    = errors.New("pgxstore: the work left rows open, so the transaction was rolled back: close them")
 	errRunning = errors.New("pgxstore: a call of the work was still running when the work returned, so the transaction was rolled back")
+	errLost    = fmt.Errorf("%w: the connection was lost during the work, which rolled it back", onceward.ErrUnavailable)
 	errRawEnd  = fmt.Errorf("%w: the work ended it by SQL of its own; no record was saved, and what that SQL committed cannot be taken back", onceward.ErrTxEnded)
 	errOver    = fmt.Errorf("%w: the work has returned", onceward.ErrTxEnded)
 	errNotYour = fmt.Errorf("%w: return nil to commit, an error to roll back; Begin gives a savepoint", onceward.ErrTxEnded)
@@ -57,7 +58,8 @@ func scrub(err error) error {
 func failure(step string, err error) error {
 	server := pgError(err)
 	switch {
-	case errors.Is(err, onceward.ErrCollision), errors.Is(err, onceward.ErrInFlight), errors.Is(err, onceward.ErrTxEnded):
+	case errors.Is(err, onceward.ErrCollision), errors.Is(err, onceward.ErrInFlight), errors.Is(err, onceward.ErrTxEnded),
+		errors.Is(err, onceward.ErrUnavailable):
 		return err
 	case server == nil: // the network's or the context's
 		return fmt.Errorf("%w: %s: %w", onceward.ErrUnavailable, step, err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/onceward/onceward"
 )
@@ -64,27 +63,26 @@ func newJoined(outer pgx.Tx, want *onceward.Record, found *look) *joined {
 // Tx implements onceward.Attempt.
 func (j *joined) Tx() pgx.Tx { return j.tx }
 
-// Save implements onceward.Attempt.
-func (j *joined) Save(ctx context.Context, o onceward.Outcome) (bool, error) {
+// Save implements onceward.Attempt. Whether the work wrote is not known: the caller may have written before.
+func (j *joined) Save(ctx context.Context, o onceward.Outcome) (untouched bool, err error) {
 	if j.ended {
 		return false, errOver
 	}
 	j.ended = true
-	if err := j.hold.release(ctx); err != nil {
+	if err := j.release(ctx); err != nil {
 		return false, errors.Join(err, j.cancel(ctx))
 	}
-	var untouched bool
 	batch := &pgx.Batch{}
-	j.claim.queue(batch, o, &untouched)
+	j.claim.queue(batch, o)
 	batch.Queue(keepPart)
-	err := j.outer.SendBatch(ctx, batch).Close()
-	if err == nil {
-		return false, nil // whether the work wrote is not known where the caller may have written before
+	switch err := j.outer.SendBatch(ctx, batch).Close(); {
+	case err == nil:
+		return false, nil
+	case pgError(err) == nil:
+		return false, failure("save", err)
+	default:
+		return false, errors.Join(insertFailure(pgError(err)), j.cancel(ctx))
 	}
-	if server := pgError(err); server != nil {
-		return false, errors.Join(insertFailure(server), j.cancel(ctx))
-	}
-	return false, failure("save", err)
 }
 
 // Rollback implements onceward.Attempt.
@@ -93,10 +91,29 @@ func (j *joined) Rollback(ctx context.Context) error {
 		return nil
 	}
 	j.ended = true
-	if err := j.hold.release(ctx); errors.Is(err, errRawEnd) || errors.Is(err, pgconn.ErrConnClosed) {
-		return failure("rollback", err)
+	err := j.release(ctx)
+	if errors.Is(err, onceward.ErrTxEnded) || errors.Is(err, onceward.ErrUnavailable) {
+		return err
 	}
 	return j.cancel(ctx)
+}
+
+// release takes the transaction back from the work and says why nothing can be saved in it, if so. The connection is
+// the caller's: what the work has left there is waited for and read.
+func (j *joined) release(ctx context.Context) error {
+	if j.hold.close() {
+		select {
+		case <-j.hold.over:
+			return errRunning
+		case <-ctx.Done():
+			return errors.Join(errRunning, ctx.Err())
+		}
+	}
+	err := j.hold.verdict()
+	if errors.Is(err, errRows) {
+		j.hold.drain()
+	}
+	return err
 }
 
 // cancel takes the attempt's part out of the caller's transaction, which is usable again then.

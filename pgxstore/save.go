@@ -3,7 +3,6 @@ package pgxstore
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -14,22 +13,20 @@ import (
 )
 
 const (
-	// insertRecord is a plain insert: a record that is there is an error, which the COMMIT after it cannot outlive. The
-	// attempt is null, which its column refuses, in another transaction than the one that holds the claim: a work can
-	// end that by SQL and begin another. What "work" says was true before the insert took a transaction id.
-	insertRecord = `WITH work AS MATERIALIZED (SELECT pg_current_xact_id_if_assigned() IS NULL AS untouched)
-INSERT INTO onceward_record (id, attempt, created_at, expires_at, kept_until, fingerprint_version, operation, tenant,
-	principal, key, fingerprint_raw, fingerprint, state, outcome_kind, outcome)
-SELECT $1::uuid, CASE WHEN now() = $2::timestamptz THEN $3::uuid END, statement_timestamp(),
-	statement_timestamp() + $4::bigint * interval '1 microsecond', statement_timestamp() + $5::bigint * interval '1 microsecond',
-	$6::integer, $7::text, $8::text, $9::text, $10::text, $11::bytea, $12::bytea, 'completed', $13::text, $14::bytea
-FROM work
-RETURNING (SELECT untouched FROM work)`
+	// readUntouched comes before all that saves, which takes a transaction id where the work took none.
+	readUntouched = `SELECT pg_current_xact_id_if_assigned() IS NULL`
 
 	// deleteRecord makes room in place of the expired record that the claim read, and of no other.
-	deleteRecord = `WITH work AS MATERIALIZED (SELECT pg_current_xact_id_if_assigned() IS NULL AS untouched)
-DELETE FROM onceward_record USING work WHERE id = $1::uuid AND attempt = $2::uuid AND expires_at <= clock_timestamp()
-RETURNING untouched`
+	deleteRecord = `DELETE FROM onceward_record WHERE id = $1::uuid AND attempt = $2::uuid AND expires_at <= clock_timestamp()`
+
+	// insertRecord is a plain insert: a record that is there is an error, which the COMMIT after it cannot outlive. The
+	// attempt is null, which its column refuses, in another transaction than the one that holds the claim: a work can
+	// end that by SQL and begin another.
+	insertRecord = `INSERT INTO onceward_record (id, attempt, created_at, expires_at, kept_until, fingerprint_version,
+	operation, tenant, principal, key, fingerprint_raw, fingerprint, state, outcome_kind, outcome)
+VALUES ($1::uuid, CASE WHEN now() = $2::timestamptz THEN $3::uuid END, statement_timestamp(),
+	statement_timestamp() + $4::bigint * interval '1 microsecond', statement_timestamp() + $5::bigint * interval '1 microsecond',
+	$6::integer, $7::text, $8::text, $9::text, $10::text, $11::bytea, $12::bytea, 'completed', $13::text, $14::bytea)`
 
 	sameTransaction = `SELECT now() = $1::timestamptz`
 )
@@ -69,12 +66,15 @@ func (a *attempt) Save(ctx context.Context, o onceward.Outcome) (untouched bool,
 		return false, errOver
 	}
 	a.ended = true
-	if err := a.hold.release(ctx); err != nil {
-		return false, a.giveUp(ctx, err)
-	}
 	defer leave(ctx, a.conn)
+	if err := a.release(ctx); err != nil {
+		return false, err
+	}
 	batch := &pgx.Batch{}
-	a.claim.queue(batch, o, &untouched)
+	if !a.hold.wrote.Load() {
+		batch.Queue(readUntouched).QueryRow(func(row pgx.Row) error { return row.Scan(&untouched) })
+	}
+	a.claim.queue(batch, o)
 	var tag pgconn.CommandTag
 	batch.Queue("COMMIT").Exec(func(t pgconn.CommandTag) error {
 		tag = t
@@ -91,33 +91,17 @@ func (a *attempt) Save(ctx context.Context, o onceward.Outcome) (untouched bool,
 }
 
 // queue adds the statements that save the record.
-func (c *claim) queue(batch *pgx.Batch, o onceward.Outcome, untouched *bool) {
-	want, replaced := c.want, false
+func (c *claim) queue(batch *pgx.Batch, o onceward.Outcome) {
+	want := c.want
 	if c.expired != nil {
-		batch.Queue(deleteRecord, uuid(want.ID), uuid(c.expired.Attempt)).QueryRow(func(row pgx.Row) error {
-			err := row.Scan(untouched)
-			replaced = err == nil
-			if errors.Is(err, pgx.ErrNoRows) { // swept
-				return nil
-			}
-			return err
-		})
+		batch.Queue(deleteRecord, uuid(want.ID), uuid(c.expired.Attempt))
 	}
 	if o.Data == nil {
 		o.Data = []byte{}
 	}
 	batch.Queue(insertRecord, uuid(want.ID), c.began, uuid(want.Attempt), want.Life.Microseconds(), (want.Life + want.Keep).Microseconds(),
 		int32(want.Fingerprint.Version), want.Operation, want.Scope.Tenant, want.Scope.Principal, want.Key,
-		want.Fingerprint.Raw[:], want.Fingerprint.Canonical[:], o.Kind, o.Data).QueryRow(func(row pgx.Row) error {
-		var before bool
-		if err := row.Scan(&before); err != nil {
-			return err
-		}
-		if !replaced {
-			*untouched = before
-		}
-		return nil
-	})
+		want.Fingerprint.Raw[:], want.Fingerprint.Canonical[:], o.Kind, o.Data)
 }
 
 // Rollback implements onceward.Attempt.
@@ -126,14 +110,13 @@ func (a *attempt) Rollback(ctx context.Context) error {
 		return nil
 	}
 	a.ended = true
-	if err := a.hold.release(ctx); err != nil {
-		err = a.giveUp(ctx, err)
-		if errors.Is(err, onceward.ErrTxEnded) || errors.Is(err, onceward.ErrUnavailable) {
-			return err
-		}
-		return nil // it is rolled back
-	}
 	defer leave(ctx, a.conn)
+	switch err := a.release(ctx); {
+	case errors.Is(err, onceward.ErrTxEnded), errors.Is(err, onceward.ErrUnavailable):
+		return err
+	case err != nil:
+		return nil // why nothing could be saved; it is rolled back
+	}
 	same := true
 	batch := &pgx.Batch{}
 	batch.Queue(sameTransaction, a.claim.began).QueryRow(func(row pgx.Row) error { return row.Scan(&same) })
@@ -147,17 +130,24 @@ func (a *attempt) Rollback(ctx context.Context) error {
 	return nil
 }
 
-// giveUp frees the connection of an attempt that can save nothing, for the given reason.
-func (a *attempt) giveUp(ctx context.Context, reason error) error {
-	defer leave(ctx, a.conn)
+// release takes the connection back from the work and says why nothing can be saved on it, if so. A connection that is
+// not as a work should leave it is closed, which rolls back.
+func (a *attempt) release(ctx context.Context) error {
+	if a.hold.close() {
+		a.hold.cut(ctx)
+		select {
+		case <-a.hold.over: // a statement does not go on for long on a connection that is cut
+		case <-ctx.Done(): // what feeds a CopyFrom may
+		}
+		return errRunning
+	}
+	err := a.hold.verdict()
 	switch {
-	case errors.Is(reason, pgconn.ErrConnClosed):
-		return fmt.Errorf("%w: the connection was lost during the work: %w", onceward.ErrUnavailable, reason)
-	case errors.Is(reason, errRows):
+	case errors.Is(err, errRows):
 		a.hold.cut(ctx)
 		fallthrough
-	case errors.Is(reason, errRawEnd):
+	case errors.Is(err, errRawEnd):
 		_ = a.conn.Conn().Close(ctx)
 	}
-	return reason
+	return err
 }

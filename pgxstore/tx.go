@@ -1,12 +1,16 @@
 package pgxstore
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
 )
 
 // The transaction states that PostgreSQL reports after every answer.
@@ -26,6 +30,9 @@ type hold struct {
 	running int           // calls of the work
 	over    chan struct{} // made when the work has returned, closed when no call runs any more
 	rawEnd  bool          // the work ended the transaction by SQL
+	answer  any           // the last rows or batch, which may not have been read
+
+	wrote atomic.Bool // a call was answered that it wrote; a work may write without that
 }
 
 // enter lets a call of the work begin.
@@ -62,6 +69,20 @@ func (h *hold) leave(err error) error {
 	return err
 }
 
+// note keeps what a call was answered. Without a row written there is no need for a transaction id yet.
+func (h *hold) note(tag pgconn.CommandTag) {
+	if tag.RowsAffected() > 0 && (tag.Insert() || tag.Update() || tag.Delete()) {
+		h.wrote.Store(true)
+	}
+}
+
+// keep remembers an answer that is read later.
+func (h *hold) keep(answer any) {
+	h.mu.Lock()
+	h.answer = answer
+	h.mu.Unlock()
+}
+
 // look notices that the connection is in no transaction any more. A statement sent now would be its own transaction.
 func (h *hold) look() {
 	if h.conn != nil && !h.conn.IsClosed() && h.conn.PgConn().TxStatus() == txIdle {
@@ -69,28 +90,22 @@ func (h *hold) look() {
 	}
 }
 
-// release ends the work's use of the connection and says why nothing can be saved on it, if so.
-func (h *hold) release(ctx context.Context) error {
+// close ends the work's use of the connection and reports whether a call is still running on it.
+func (h *hold) close() (running bool) {
 	h.mu.Lock()
+	defer h.mu.Unlock()
 	h.over = make(chan struct{})
-	running := h.running > 0
-	h.mu.Unlock()
-	if running {
-		h.cut(ctx)
-		<-h.over // every call fails at once on a closed connection
-		return errRunning
-	}
-	return h.verdict()
+	return h.running > 0
 }
 
+// verdict says why nothing can be saved on a connection that the work has left.
 func (h *hold) verdict() error {
-	if h.conn == nil {
+	switch {
+	case h.conn == nil:
 		return nil
-	}
-	if h.conn.IsClosed() {
-		return pgconn.ErrConnClosed
-	}
-	if h.conn.PgConn().IsBusy() {
+	case h.conn.IsClosed():
+		return errLost
+	case h.conn.PgConn().IsBusy():
 		return errRows
 	}
 	h.look()
@@ -103,7 +118,17 @@ func (h *hold) verdict() error {
 	return nil
 }
 
-// cut breaks the connection under a call that is using it, which alone may touch its state. The server is asked to stop
+// drain reads what the work has left unread.
+func (h *hold) drain() {
+	switch answer := h.answer.(type) {
+	case pgx.Rows:
+		answer.Close()
+	case pgx.BatchResults:
+		_ = answer.Close()
+	}
+}
+
+// cut breaks a connection that is in use: under a running call only that may touch its state. The server is asked to stop
 // first: it would not notice the cut before its statement's end, and hold the claim until then.
 func (h *hold) cut(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, cutTimeout)
@@ -154,33 +179,33 @@ func (t *tx) Exec(ctx context.Context, sql string, arguments ...any) (pgconn.Com
 		return pgconn.CommandTag{}, err
 	}
 	tag, err := t.inner.Exec(ctx, sql, arguments...)
+	t.hold.note(tag)
 	return tag, t.hold.leave(err)
 }
 
 func (t *tx) Query(ctx context.Context, sql string, arguments ...any) (pgx.Rows, error) {
 	if err := t.hold.enter(); err != nil {
-		return failed(err).Query()
+		return failed(err)
 	}
 	rows, err := t.inner.Query(ctx, sql, arguments...)
-	return rows, t.hold.leave(err)
+	t.hold.keep(rows)
+	if err := t.hold.leave(err); err != nil {
+		rows.Close()
+		return failed(err)
+	}
+	return rows, nil
 }
 
 func (t *tx) QueryRow(ctx context.Context, sql string, arguments ...any) pgx.Row {
-	if err := t.hold.enter(); err != nil {
-		return failed(err).QueryRow()
-	}
-	row := t.inner.QueryRow(ctx, sql, arguments...)
-	if err := t.hold.leave(nil); err != nil {
-		return failed(err).QueryRow()
-	}
-	return row
+	rows, _ := t.Query(ctx, sql, arguments...) // an error is the rows' too
+	return &row{rows: rows, hold: t.hold}
 }
 
-func (t *tx) CopyFrom(ctx context.Context, table pgx.Identifier, columns []string, rows pgx.CopyFromSource) (int64, error) {
+func (t *tx) CopyFrom(ctx context.Context, table pgx.Identifier, columns []string, source pgx.CopyFromSource) (int64, error) {
 	if err := t.hold.enter(); err != nil {
 		return 0, err
 	}
-	n, err := t.inner.CopyFrom(ctx, table, columns, rows)
+	n, err := t.inner.CopyFrom(ctx, table, columns, source)
 	return n, t.hold.leave(err)
 }
 
@@ -189,6 +214,7 @@ func (t *tx) SendBatch(ctx context.Context, batch *pgx.Batch) pgx.BatchResults {
 		return pgx.FailedBatchResults(batch, err)
 	}
 	results := t.inner.SendBatch(ctx, batch)
+	t.hold.keep(results)
 	_ = t.hold.leave(nil) // what the batch did to the transaction shows when it has been read
 	return results
 }
@@ -208,5 +234,30 @@ func (t *tx) LargeObjects() pgx.LargeObjects { return t.inner.LargeObjects() }
 // saved, but what is sent through it after the work has returned meets the connection's next user.
 func (t *tx) Conn() *pgx.Conn { return t.inner.Conn() }
 
-// failed gives a Row or Rows that holds err.
-func failed(err error) pgx.BatchResults { return pgx.FailedBatchResults(&pgx.Batch{}, err) }
+// failed gives rows that hold err.
+func failed(err error) (pgx.Rows, error) { return pgx.FailedBatchResults(&pgx.Batch{}, err).Query() }
+
+// row is pgx's own QueryRow, with an eye on what the statement did.
+type row struct {
+	rows pgx.Rows
+	hold *hold
+}
+
+// Scan implements pgx.Row.
+func (r *row) Scan(dest ...any) error {
+	defer r.rows.Close()
+	for _, d := range dest {
+		if _, ok := d.(*pgtype.DriverBytes); ok {
+			return errors.New("cannot scan into *pgtype.DriverBytes from QueryRow") // they end with the rows
+		}
+	}
+	if !r.rows.Next() {
+		return cmp.Or(r.rows.Err(), pgx.ErrNoRows)
+	}
+	err := r.rows.Scan(dest...)
+	r.rows.Close()
+	if err = cmp.Or(r.rows.Err(), err); err == nil {
+		r.hold.note(r.rows.CommandTag())
+	}
+	return err
+}
