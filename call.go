@@ -12,6 +12,7 @@ type call struct {
 	meaning   fingerprint.Meaning
 	want      Record  // the claim
 	record    *Record // what a front answered
+	refused   bool    // by the running attempt of this process
 }
 
 func newCall(c Command) *call {
@@ -31,6 +32,12 @@ func newCall(c Command) *call {
 
 // ID identifies c in a store; every retry of c has the same. The command must have an operation.
 func (c Command) ID() ID { return newCall(c).want.ID }
+
+// refuse is wrap for what a duplicate is told that did not get as far as a claim of its own.
+func (c *call) refuse(err error) error {
+	c.refused = true
+	return c.wrap(err)
+}
 
 // wrap adds the operation and the public id, once.
 func (c *call) wrap(err error) error {

@@ -71,6 +71,10 @@ func (e *Engine[Tx]) Do(ctx context.Context, c Command, work Work[Tx]) (Result, 
 		return e.save(ctx, call, attempt, outcome)
 	})
 	if err != nil {
+		if call.refused { // without a claim of its own, but the counts of claims have to show it
+			_, end := e.observe(ctx, StepClaim, call)
+			end(NoteShared, err)
+		}
 		return Result{}, err
 	}
 	return e.replay(ctx, call, record)

@@ -34,12 +34,12 @@ func (f *flight) share(ctx context.Context, call *call, lead func(wait time.Dura
 		l, leads, err := f.enter(call)
 		switch {
 		case err != nil:
-			return nil, call.wrap(err)
+			return nil, call.refuse(err)
 		case leads:
 			return f.lead(ctx, l, func(runs func()) (*Record, error) { return lead(max(0, time.Until(deadline)), runs) })
 		}
 		if err := f.follow(ctx, l, call, deadline); err != nil {
-			return nil, call.wrap(err)
+			return nil, call.refuse(err)
 		}
 		if l.err == nil {
 			return l.record, nil

@@ -27,6 +27,7 @@ type Note string
 const (
 	NoteNone      Note = ""
 	NoteMemory    Note = "memory"    // replay: answered from the process's memory
+	NoteShared    Note = "shared"    // claim: refused by, or given up waiting for, the attempt that runs in this process
 	NoteResolved  Note = "resolved"  // save: the commit's end was unknown, or another's record stood, and was looked up
 	NoteUntouched Note = "untouched" // save: the work wrote nothing through its transaction
 )

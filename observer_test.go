@@ -83,6 +83,23 @@ func TestObserverIsToldTheFlow(t *testing.T) {
 	told("a replay from the store", fresh, r, never(t), "identify ", "claim ", "replay ")
 }
 
+func TestObserverIsToldOfARefusedDuplicate(t *testing.T) {
+	r := &recorder{}
+	e := newEngine(t, newProbe(), onceward.Options{Observer: r})
+	c := hasty.For(alice, "k", nil)
+	_ = do(t.Context(), e, c, func(ctx context.Context, _ *tx) (onceward.Outcome, error) {
+		wantError(t, do(ctx, e, c, never(t)), onceward.ErrInFlight)
+		return onceward.Outcome{}, nil
+	})
+	if got, want := r.steps()[:3], []string{"identify ", "claim ", "identify "}; !slices.Equal(got, want) {
+		t.Errorf("told of %q, want %q", got, want)
+	}
+	if got := r.steps()[3]; got != "claim shared" {
+		t.Errorf("the refused duplicate was told as %q", got)
+	}
+	wantError(t, r.ends[3].Err, onceward.ErrInFlight)
+}
+
 func TestObserverIsToldOfAPanic(t *testing.T) {
 	r := &recorder{}
 	e := newEngine(t, newProbe(), onceward.Options{Observer: r})
