@@ -88,7 +88,7 @@ func TestObserverIsToldOfARefusedDuplicate(t *testing.T) {
 	e := newEngine(t, newProbe(), onceward.Options{Observer: r})
 	c := hasty.For(alice, "k", nil)
 	_ = do(t.Context(), e, c, func(ctx context.Context, _ *tx) (onceward.Outcome, error) {
-		wantError(t, do(ctx, e, c, never(t)), onceward.ErrInFlight)
+		wantError(t, do(ctx, e, c, never(t)).err, onceward.ErrInFlight)
 		return onceward.Outcome{}, nil
 	})
 	if got, want := r.steps()[:3], []string{"identify ", "claim ", "identify "}; !slices.Equal(got, want) {
