@@ -63,7 +63,7 @@ func TestProblemsOnTheWire(t *testing.T) {
 	var all strings.Builder
 	for _, err := range []error{
 		keyMissing.answer(""), keyRepeated.answer(""), keyMalformed.answer(""), keyTooLong.answer(""), unauthenticated.answer(""),
-		forbiddenCaller.answer(""), methodNotAllowed.answer(""), tooLarge(1 << 20), bodyIncomplete.answer(""), bodyType.answer(""),
+		forbiddenCaller.answer(""), methodNotAllowed.answer(""), tooLarge(1 << 20), bodyIncomplete.answer(""), bodyCoding.answer(""),
 		bodyInvalid.answer(""), notStored.answer(""),
 		fmt.Errorf("%w: %w", onceward.ErrMeaning, &fingerprint.Error{Part: "json", Fault: "duplicate member", Offset: 7}),
 		onceward.ErrKeyReused, onceward.ErrInFlight, onceward.ErrExpired, onceward.ErrCommitUnresolved, onceward.ErrNotCommitted,

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"net/http"
 	"reflect"
 	"strings"
@@ -17,7 +16,8 @@ import (
 
 // JSON serves an operation whose input is the request's body as JSON. The input is decoded and validated before anything
 // is claimed: an unknown member, a wrong type, text after the input, or an error of its method Validate() error, if it
-// has one, is answered with 400 (or the *Answer that Validate's error is or wraps). CallFrom(ctx) is the handler's Call.
+// has one, is answered with 400 (or the *Answer that Validate's error is or wraps). The body is taken as JSON whatever its
+// Content-Type says; a Content-Encoding is refused with 415. CallFrom(ctx) is the handler's Call.
 //
 // The handler's answer and error are treated as those of Handle; a nil answer is 204. An In of type struct{} takes a
 // request without a body as well. JSON panics if the operation is not valid.
@@ -42,20 +42,13 @@ func JSON[In, Tx any](d *Door[Tx], op *onceward.Operation, h func(ctx context.Co
 	}
 }
 
-// declare checks the type of a body that is to be decoded.
+// declare says that the body is JSON, which is what this operation takes, whatever type a client's library has put on it.
+// A content coding is another matter: its bytes are no JSON.
 func (v *visit) declare() error {
-	switch {
-	case len(v.in.Header["Content-Encoding"]) > 0:
-		return bodyType.answer("")
-	case v.ContentType == "":
-		v.ContentType = "application/json"
-	case v.ContentType == "application/json" || len(v.Body) == 0:
-	default:
-		name, _, err := mime.ParseMediaType(v.ContentType)
-		if err != nil || name != "application/json" && !strings.HasSuffix(name, "+json") {
-			return bodyType.answer("")
-		}
+	if len(v.in.Header["Content-Encoding"]) > 0 {
+		return bodyCoding.answer("")
 	}
+	v.ContentType = "application/json"
 	return nil
 }
 

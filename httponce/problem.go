@@ -88,9 +88,9 @@ var (
 		code: "body_incomplete", status: http.StatusBadRequest, title: "The body is incomplete",
 		detail: "The body ended before its announced length. Send the request again with the same Idempotency-Key.",
 	}
-	bodyType = kind{
-		code: "body_type_unsupported", status: http.StatusUnsupportedMediaType, title: "The body's type is not supported",
-		detail: "Send JSON with Content-Type: application/json, without a content coding.",
+	bodyCoding = kind{
+		code: "body_coding_unsupported", status: http.StatusUnsupportedMediaType, title: "The body's coding is not supported",
+		detail: "Send JSON without a Content-Encoding.",
 	}
 	bodyInvalid = kind{
 		code: "body_invalid", status: http.StatusBadRequest, title: "The request is not valid",
@@ -179,7 +179,7 @@ func (o *Options) kindOf(op *onceward.Operation, err error) (k kind, known bool)
 func (o *Options) problems(op *onceward.Operation) map[string]int {
 	list := map[string]int{}
 	for _, k := range [...]kind{
-		keyMissing, keyRepeated, keyMalformed, keyTooLong, unauthenticated, forbiddenCaller, bodyTooLarge, bodyIncomplete, bodyType,
+		keyMissing, keyRepeated, keyMalformed, keyTooLong, unauthenticated, forbiddenCaller, bodyTooLarge, bodyIncomplete, bodyCoding,
 		bodyInvalid, notStored, internal,
 	} {
 		list[k.code] = k.status

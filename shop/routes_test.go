@@ -68,7 +68,7 @@ func TestBadRequestsClaimNothing(t *testing.T) {
 			p.send(request{
 				method: "POST", path: path, token: alice, keys: []string{"k"}, body: "sku=BOOK",
 				header: map[string]string{"Content-Type": "application/x-www-form-urlencoded"},
-			}).want(t, 415, "body_type_unsupported")
+			}).want(t, 400, "body_invalid")
 		}
 		db.wantRows(0, 0)
 	})
