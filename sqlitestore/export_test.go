@@ -8,6 +8,13 @@ import (
 // Waiting is how many callers wait for their turn at the writer.
 func (s *Store) Waiting() int { return s.queue.length() }
 
+// Busy reports whether an attempt has its turn at the writer.
+func (s *Store) Busy() bool {
+	s.queue.mu.Lock()
+	defer s.queue.mu.Unlock()
+	return s.queue.taken
+}
+
 // Suspect makes the store believe that its last commit failed after it may have reached the log.
 func (s *Store) Suspect(ctx context.Context) error {
 	if err := s.take(ctx); err != nil {

@@ -43,7 +43,10 @@ func TestJoinTakesTheLock(t *testing.T) {
 	if _, err := engineOn(t, store, onceward.Options{}).Do(t.Context(), place.For(caller, "k", nil), writes("k")); err != nil {
 		t.Fatal(err)
 	}
-	if err := joins(t.Context(), t, store, tx, "k", nil); !errors.Is(err, onceward.ErrUnavailable) {
+	_, err = onceward.Join(t.Context(), engineOn(t, store, onceward.Options{}), sqlstore.Tx(tx), place.For(caller, "k", nil), func(context.Context, sqlstore.Tx) (string, error) {
+		return "", errors.New("it ran behind the times")
+	})
+	if !errors.Is(err, onceward.ErrUnavailable) {
 		t.Errorf("a join behind the times: %v, want ErrUnavailable", err)
 	}
 	if err := tx.Rollback(); err != nil {

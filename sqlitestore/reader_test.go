@@ -190,24 +190,24 @@ func TestReaderStatementClosedUnderItsRows(t *testing.T) {
 	}
 }
 
-// TestLogStaysSmall: many writes under reads that nobody ends.
-func TestLogStaysSmall(t *testing.T) {
+// TestLogBeginsAnew: under a read that nobody ends the log grows with each write, but only until the read's time is up.
+func TestLogBeginsAnew(t *testing.T) {
 	t.Parallel()
-	store, path := fresh(t, sqlitestore.Options{ReadTimeout: 100 * time.Millisecond, Readers: 20})
+	store, path := fresh(t, sqlitestore.Options{ReadTimeout: 200 * time.Millisecond})
 	outside(t, path, "INSERT INTO effect (key) VALUES ('a'), ('b')")
+	until(t, "a read is open", func() bool { // a busy machine may take longer than the bound
+		rows, err := store.Reader().QueryContext(t.Context(), "SELECT key FROM effect")
+		return err == nil && rows.Next()
+	})
 	engine := engineOn(t, store, onceward.Options{MemoryBytesMax: -1})
-	large := make([]byte, 200_000)
-	var most int64
-	for i := range 80 { // 16 MB
-		if i%8 == 0 {
-			until(t, "a read is open", func() bool { // a busy machine may take longer than the bound
-				rows, err := store.Reader().QueryContext(t.Context(), "SELECT key FROM effect")
-				return err == nil && rows.Next()
-			})
-			outside(t, path, "UPDATE effect SET n = 0")
+	const enough = 40 // writes of 200 kB: twice what SQLite lets the log grow to by itself
+	var size int64
+	for i, steady := 0, 0; steady < enough; i++ {
+		if i == 1000 {
+			t.Fatalf("the log has grown to %d MB and still grows", size>>20)
 		}
 		_, err := engine.Do(t.Context(), place.For(caller, strconv.Itoa(i), nil), func(ctx context.Context, tx sqlstore.Tx) (onceward.Outcome, error) {
-			return onceward.Outcome{Data: large}, write(ctx, tx, "k")
+			return onceward.Outcome{Data: make([]byte, 200_000)}, write(ctx, tx, "k")
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -216,10 +216,9 @@ func TestLogStaysSmall(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		most = max(most, log.Size())
+		if steady++; log.Size() > size {
+			steady = 0
+		}
+		size = log.Size()
 	}
-	if most > 10<<20 {
-		t.Errorf("the log grew to %d MB while 16 MB were written", most>>20)
-	}
-	t.Logf("the log grew to %d MB at most", most>>20)
 }

@@ -96,6 +96,56 @@ func TestOtherCommandsQueue(t *testing.T) {
 	}
 }
 
+// TestClaimReadsAgain: the record that was committed while an attempt waited for the file is the answer; its work does not
+// run.
+func TestClaimReadsAgain(t *testing.T) {
+	t.Parallel()
+	store, path := fresh(t, sqlitestore.Options{BusyTimeout: patience})
+	tx, err := connect(t, path).BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := joins(t.Context(), t, store, tx, "k", nil); err != nil {
+		t.Fatal(err)
+	}
+	replied := make(chan error)
+	go func() {
+		result, err := engineOn(t, store, onceward.Options{}).Do(t.Context(), place.For(caller, "k", nil), func(context.Context, sqlstore.Tx) (onceward.Outcome, error) {
+			return onceward.Outcome{}, errors.New("the work ran")
+		})
+		if err == nil && !result.Replayed {
+			err = errors.New("it was no replay")
+		}
+		replied <- err
+	}()
+	until(t, "it has found no record and waits for the file", store.Busy)
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-replied; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSaveMeetsARecord: the primary key decides, whoever has inserted the record.
+func TestSaveMeetsARecord(t *testing.T) {
+	t.Parallel()
+	store, path := fresh(t, sqlitestore.Options{})
+	engine := engineOn(t, store, onceward.Options{MemoryBytesMax: -1})
+	command := place.For(caller, "k", nil)
+	if _, err := engine.Do(t.Context(), command, writes("first")); err != nil {
+		t.Fatal(err)
+	}
+	outside(t, path, "CREATE TABLE kept AS SELECT * FROM onceward_record")
+	outside(t, path, "DELETE FROM onceward_record")
+	_, err := engine.Do(t.Context(), command, func(ctx context.Context, tx sqlstore.Tx) (onceward.Outcome, error) {
+		return onceward.Outcome{}, errors.Join(write(ctx, tx, "second"), execute(ctx, tx, "INSERT INTO onceward_record SELECT * FROM kept"))
+	})
+	if !errors.Is(err, onceward.ErrNotCommitted) || !errors.Is(err, onceward.ErrTaken) || records(t, path) != 0 || effects(t, path, "second") != 0 {
+		t.Errorf("Do: %v; %d records, %d effects", err, records(t, path), effects(t, path, "second"))
+	}
+}
+
 func TestQueueTimeout(t *testing.T) {
 	t.Parallel()
 	store, path := fresh(t, sqlitestore.Options{QueueTimeout: 20 * time.Millisecond})
@@ -259,6 +309,28 @@ func TestOpenRefuses(t *testing.T) {
 			t.Errorf("%s: it opened", name)
 			_ = store.Close()
 		}
+	}
+}
+
+// TestOpenWaits: where another process has the lock of a file that is not in WAL mode yet, SQLite itself does not wait.
+func TestOpenWaits(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(tempDir(t), "new.db")
+	outside(t, path, "CREATE TABLE effect (key TEXT NOT NULL, n INTEGER)")
+	tx, err := connect(t, path).BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const limit = 100 * time.Millisecond
+	began := time.Now()
+	if _, err := sqlitestore.Open(t.Context(), path, sqlitestore.Options{BusyTimeout: limit}); !errors.Is(err, onceward.ErrUnavailable) || time.Since(began) < limit {
+		t.Errorf("Open of a locked file: %v after %v", err, time.Since(began))
+	}
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	if err := open(t, path, sqlitestore.Options{}).Migrate(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 

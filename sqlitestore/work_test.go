@@ -314,8 +314,8 @@ func TestGoroutineOutlivesItsWork(t *testing.T) {
 // TestGoroutineStillRunsAStatement: the end of a work that fails interrupts it; it does not delay the next.
 func TestGoroutineStillRunsAStatement(t *testing.T) {
 	t.Parallel()
-	store, path := fresh(t, sqlitestore.Options{})
-	engine := engineOn(t, store, onceward.Options{})
+	store, path := fresh(t, sqlitestore.Options{WorkTimeout: time.Hour})
+	engine := engineOn(t, store, onceward.Options{SaveTimeout: time.Hour})
 	ended := make(chan error, 1)
 	err := engine.Once(t.Context(), place.For(caller, "k", nil), func(ctx context.Context, tx sqlstore.Tx) error {
 		if err := write(ctx, tx, "k"); err != nil {
