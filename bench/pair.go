@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -107,14 +108,16 @@ func each(callers int, call func() error) error {
 	return errors.Join(errs...)
 }
 
-// Alone is the side of one goroutine that calls op for a window of time, by the processor time that the whole process
-// used, garbage collection included. On a quiet machine that is never less than the time that passed; on a busy one the
-// neighbours do not count.
+// Alone is the side of one goroutine that calls op for a window of time, by the processor time of its thread. On a quiet
+// machine that is the time that passed; on a busy one the neighbours count less. The garbage collector runs on other
+// threads and counts where it makes this one help or wait for memory.
 func Alone(window time.Duration, op func(ctx context.Context, i int) error) Side {
 	const clockEvery = 64 // calls: the clock's own cost
 	next := 0
 	return func(ctx context.Context) (float64, error) {
-		began, used, from := time.Now(), processorTime(), next
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		began, used, from := time.Now(), threadTime(), next
 		for time.Since(began) < window {
 			for range clockEvery {
 				if err := op(ctx, next); err != nil {
@@ -123,6 +126,6 @@ func Alone(window time.Duration, op func(ctx context.Context, i int) error) Side
 				next++
 			}
 		}
-		return float64(next-from) / (processorTime() - used).Seconds(), nil
+		return float64(next-from) / (threadTime() - used).Seconds(), nil
 	}
 }

@@ -90,7 +90,7 @@ func (l *lab) doorFigures(ctx context.Context, raw, typed http.Handler) ([]figur
 	if err != nil {
 		return nil, err
 	}
-	same := fmt.Sprintf("ServeHTTP, request and recorder used again, the store keeps nothing, processor time of the whole process; SHA-256 of the body alone takes %.1f µs",
+	same := fmt.Sprintf("ServeHTTP, request and recorder used again, the store keeps nothing, processor time of the thread; SHA-256 of the body alone takes %.1f µs",
 		bench.Median(hashing(ctx, l, body)))
 	return []figure{
 		{bench.Median(first), fmt.Sprintf("%s, a handler that copies its body included; %s; httponce.JSON %.1f µs, beside %.1f µs of decoding and encoding without the door",

@@ -13,7 +13,7 @@ const perThousand = 1000
 
 // replay asks again for what is in the process's memory.
 var replay = trial{
-	gates: []gate{{name: "replay from memory, 1 goroutine", unit: " k/s", most: false, need: 500, aim: 1000}},
+	gates: []gate{{name: "replay from memory, 1 goroutine", unit: " k/s", need: 500, aim: 1000}},
 	measure: func(ctx context.Context, l *lab) ([]figure, error) {
 		engine, err := onceward.New(bench.Nowhere{}, onceward.Options{})
 		if err != nil {
@@ -38,6 +38,6 @@ var replay = trial{
 			return nil, err
 		}
 		return []figure{{bench.Median(rates) / perThousand, fmt.Sprintf(
-			"Do with an outcome of 500 B in memory; %s in a second of processor time, garbage collection included", spread(rates, "%.0f"))}}, nil
+			"Do with an outcome of 500 B in memory; %s in a second of the thread's processor time", spread(rates, "%.0f"))}}, nil
 	},
 }
