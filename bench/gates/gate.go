@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"regexp"
 	"slices"
 	"text/tabwriter"
@@ -22,14 +23,21 @@ type gate struct {
 
 func (g *gate) show(value float64) string { return fmt.Sprintf("%.*f%s", g.decimals, value, g.unit) }
 
-// met judges what is shown: a figure that reads like the one needed is the one needed.
-func (g *gate) met(value float64) bool {
-	var shown float64
-	_, _ = fmt.Sscanf(fmt.Sprintf("%.*f", g.decimals, value), "%g", &shown) // cannot fail
+// rounded is value as it is shown: to the worse side, so that what reads like the figure needed is that figure.
+func (g *gate) rounded(value float64) float64 {
+	const exact = 1e-9 // 0.58 times 100 is a little less than 58
+	scale := math.Pow10(g.decimals)
 	if g.most {
-		return shown <= g.need
+		return math.Ceil(value*scale-exact) / scale
 	}
-	return shown >= g.need
+	return math.Floor(value*scale+exact) / scale
+}
+
+func (g *gate) met(value float64) bool {
+	if g.most {
+		return value <= g.need
+	}
+	return value >= g.need
 }
 
 func (g *gate) bound() string {
@@ -89,7 +97,7 @@ func printTable(out io.Writer, rows []row) error {
 		if !r.met(r.value) {
 			verdict = "MISS"
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", r.name, r.show(r.value), r.bound()+r.show(r.need), r.show(r.aim), verdict)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", r.name, r.show(r.rounded(r.value)), r.bound()+r.show(r.need), r.show(r.aim), verdict)
 	}
 	if err := table.Flush(); err != nil {
 		return err

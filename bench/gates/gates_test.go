@@ -27,21 +27,24 @@ func TestGates(t *testing.T) {
 	t.Log("\n" + out.String())
 }
 
-func TestGateIsMet(t *testing.T) {
+// TestGateIsJudgedAsShown fails on a figure that reads like the one needed and misses it, or the other way round.
+func TestGateIsJudgedAsShown(t *testing.T) {
 	for _, c := range []struct {
 		most        bool
 		need, value float64
-		want        bool
+		shown       string
+		met         bool
 	}{
-		{false, 0.58, 0.58, true},
-		{false, 0.58, 0.5749, false},
-		{true, 15, 15, true},
-		{true, 15, 15.006, false},
-		{true, 0, 0.0001, true},
+		{false, 0.58, 0.58, "0.58", true},
+		{false, 0.58, 0.5799, "0.57", false},
+		{false, 0.58, 0.586, "0.58", true},
+		{true, 15, 15, "15.00", true},
+		{true, 15, 15.001, "15.01", false},
+		{true, 0, 0.0001, "0.01", false},
 	} {
 		g := gate{most: c.most, need: c.need, decimals: 2}
-		if got := g.met(c.value); got != c.want {
-			t.Errorf("most %v, need %v: %v is met: %v, want %v", c.most, c.need, c.value, got, c.want)
+		if shown, met := g.show(g.rounded(c.value)), g.met(c.value); shown != c.shown || met != c.met {
+			t.Errorf("most %v, need %v: %v is shown as %s, met %v; want %s, %v", c.most, c.need, c.value, shown, met, c.shown, c.met)
 		}
 	}
 }
