@@ -46,6 +46,10 @@ func (s *Store) Claim(ctx context.Context, want *onceward.Record, wait time.Dura
 
 // Find implements onceward.Store.
 func (s *Store) Find(ctx context.Context, want *onceward.Record) (*onceward.Record, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	ctx = context.WithoutCancel(ctx) // a look by the primary key: to watch a context costs as much as it does
 	statement, err := s.finder(ctx)
 	if err != nil {
 		return nil, explain(err)
@@ -91,6 +95,7 @@ func (s *Store) claim(ctx context.Context, want *onceward.Record) (_ *attempt, r
 		s.queue.give()
 		return nil, nil, err
 	}
+	ctx = context.WithoutCancel(ctx) // short statements that wait for nothing
 	a := &attempt{store: s, writer: w, want: *want}
 	record, err = found(sqlstore.Scan(w.row(ctx, findSQL, want.ID[:])))(want)
 	if err == nil {

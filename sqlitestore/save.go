@@ -1,6 +1,7 @@
 package sqlitestore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -40,10 +41,11 @@ func (a *attempt) Save(ctx context.Context, o onceward.Outcome) (untouched bool,
 	}
 	defer a.release()
 	a.session.end(ctx, a.tx)
-	if err := a.session.verdict(); err != nil {
+	if err := cmp.Or(a.session.verdict(), ctx.Err()); err != nil {
 		a.writer.rollback()
 		return false, err
 	}
+	ctx = context.WithoutCancel(ctx) // from here on only the disk can take long, and no context interrupts that
 	var changes int64
 	err = a.writer.row(ctx, "SELECT total_changes()").Scan(&changes)
 	if err == nil {
