@@ -382,7 +382,7 @@ func TestWorkThatTakesTooLong(t *testing.T) {
 
 func TestF03HangingUpInTheWorkLeavesNothing(t *testing.T) {
 	t.Parallel()
-	s := newService(t, setup{})
+	s := newService(t, setup{engine: onceward.Options{WorkTimeout: time.Hour}})
 	started, ended := make(chan struct{}), make(chan struct{})
 	var hangsUp atomic.Bool
 	hangsUp.Store(true)

@@ -20,8 +20,6 @@ func (o *Options) key(r *http.Request) (string, error) {
 		return "", keyMissing.answer("")
 	case len(lines) > 1:
 		return "", keyRepeated.answer("")
-	case len(lines[0]) > 2*o.KeyBytesMax+2: // too long even if each of its characters is escaped
-		return "", o.tooLong()
 	}
 	key, fault := parseKey(lines[0], o.Strict)
 	switch {
@@ -30,13 +28,9 @@ func (o *Options) key(r *http.Request) (string, error) {
 	case fault != "":
 		return "", keyMalformed.answer("The Idempotency-Key " + fault + keyAdvice)
 	case len(key) > o.KeyBytesMax:
-		return "", o.tooLong()
+		return "", keyTooLong.answer(fmt.Sprintf("Send an Idempotency-Key of at most %d bytes.", o.KeyBytesMax))
 	}
 	return key, nil
-}
-
-func (o *Options) tooLong() *Answer {
-	return keyTooLong.answer(fmt.Sprintf("Send an Idempotency-Key of at most %d bytes.", o.KeyBytesMax))
 }
 
 const (
@@ -72,16 +66,20 @@ func parseKey(value string, strict bool) (key, fault string) {
 
 // parseQuoted reads a String after its opening quote. It copies only where there are escapes.
 func parseQuoted(value string) (key, fault string) {
-	unescaped, from := "", 0
+	var unescaped []byte
+	from := 0 // of what is not yet in unescaped; 0 only before the first escape
 	for i := 0; i < len(value); i++ {
 		switch c := value[i]; {
 		case c == '"':
-			return unescaped + value[from:i], afterQuoted(value[i+1:])
+			if key = value[:i]; from > 0 {
+				key = string(append(unescaped, value[from:i]...))
+			}
+			return key, afterQuoted(value[i+1:])
 		case c == '\\':
 			if i+1 == len(value) || value[i+1] != '"' && value[i+1] != '\\' {
 				return "", "holds a backslash that escapes neither a quote nor a backslash"
 			}
-			unescaped += value[from:i]
+			unescaped = append(unescaped, value[from:i]...)
 			i++
 			from = i
 		case c < ' ' || c > '~':

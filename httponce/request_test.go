@@ -123,7 +123,13 @@ func TestScopeDecides401(t *testing.T) {
 		{"no principal", onceward.Scope{Tenant: "acme"}, nil, "unauthenticated"},
 		{"an answer", onceward.Scope{}, fmt.Errorf("no token: %w", challenge()), "token_missing"},
 	} {
-		s := newService(t, setup{options: httponce.Options{Scope: func(*http.Request) (onceward.Scope, error) { return c.scope, c.err }}})
+		s := newService(t, setup{options: httponce.Options{
+			Scope: func(*http.Request) (onceward.Scope, error) { return c.scope, c.err },
+			Authorize: func(_ *http.Request, command onceward.Command) error {
+				t.Errorf("%s: asked what %v may do", c.name, command.Scope)
+				return nil
+			},
+		}})
 		s.orders(create)
 		answer := s.post("k", book).want(t, 401, c.code)
 		if c.code == "token_missing" && answer.header.Get("WWW-Authenticate") != "Bearer" {
@@ -219,6 +225,38 @@ func TestIncompleteBodyIsNotClaimed(t *testing.T) {
 		conn.Close()
 	}
 	s.wantClaims(0)
+}
+
+// What an outer handler has read away is not taken for an empty body.
+func TestConsumedBodyIsNotClaimed(t *testing.T) {
+	t.Parallel()
+	s := newService(t, setup{outer: func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_ = r.ParseForm()
+			next.ServeHTTP(w, r)
+		})
+	}})
+	s.handle(create, func(http.ResponseWriter, *http.Request, *ledgerTx) error { return nil })
+	for _, size := range []int{10, 100_000} {
+		r := s.request("k", strings.Repeat("x", size))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		s.do(r).want(t, 400, "body_incomplete")
+	}
+	s.wantClaims(0)
+}
+
+// Coded bytes count byte for byte, whatever their type says.
+func TestCodedBodyOfAHandler(t *testing.T) {
+	t.Parallel()
+	s := newService(t, setup{})
+	s.handle(create, func(http.ResponseWriter, *http.Request, *ledgerTx) error { return nil })
+	send := func(body string) reply {
+		r := s.request("k", body)
+		r.Header.Set("Content-Encoding", "gzip")
+		return s.do(r)
+	}
+	send("\x1f\x8b\x08\x00").want(t, 200, "")
+	send("\x1f\x8b\x08\x01").want(t, 422, "key_reused")
 }
 
 func TestInputIsValidatedBeforeTheClaim(t *testing.T) {

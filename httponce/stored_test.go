@@ -82,7 +82,8 @@ func TestDamagedAndNewerRecordsAreRefused(t *testing.T) {
 		"unknown flag":    append([]byte{storedVersion, 2}, good[2:]...),
 		"status 100":      {storedVersion, 0, 100, 1, 0},
 		"forbidden field": appendStored(0, 200, appendFields(nil, []field{{name: "Set-Cookie", values: []string{"a"}}}, []string{"Set-Cookie"}), nil),
-		"wrong count":     {storedVersion, 0, 0xc8, 1, 6, 1, 1, 'A', 0, 0, 0},
+		"too many values": {storedVersion, 0, 0xc8, 1, 7, 0, 1, 'A', 0, 1, 1, 'b'},
+		"too few values":  {storedVersion, 0, 0xc8, 1, 7, 2, 1, 'A', 0, 1, 1, 'b'},
 	} {
 		if err := new(stored).decode(b); !errors.Is(err, errDamaged) {
 			t.Errorf("%s: %v", name, err)
