@@ -27,7 +27,7 @@ func (o *Options) identify(v *visit) (err error) {
 	}
 	o.mean(v)
 	if o.Authorize != nil {
-		if err := o.Authorize(v.readable(), *c); err != nil {
+		if err := v.asked(o.Authorize); err != nil {
 			return unless(err, forbiddenCaller)
 		}
 	}

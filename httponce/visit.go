@@ -62,12 +62,16 @@ func (v *visit) rewound(ctx context.Context) *http.Request {
 	return r
 }
 
-// readable is the request for Authorize, which must not keep it: its body ends with the visit.
-func (v *visit) readable() *http.Request {
-	r := *v.in
+// asked asks authorize about the request, which has its body to read for as long as it is asked.
+func (v *visit) asked(authorize func(*http.Request, onceward.Command) error) error {
+	consumed := v.in.Body
 	v.reader.Reset(v.Body)
-	r.Body, r.ContentLength, r.TransferEncoding = &v.reader, int64(len(v.Body)), nil
-	return &r
+	v.in.Body = &v.reader
+	defer func() {
+		v.in.Body = consumed
+		v.reader.Reset(nil)
+	}()
+	return authorize(v.in, v.command)
 }
 
 type body struct{ bytes.Reader }
