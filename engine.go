@@ -95,7 +95,8 @@ func Run[T, Tx any](ctx context.Context, e *Engine[Tx], c Command, work func(ctx
 
 // Join is Run inside a transaction that the caller owns: the record stands if and only if that transaction commits. It
 // does not wait: while another attempt runs it returns ErrInFlight, after which the transaction is still usable. On a
-// work's error the work's rows are rolled back and the transaction is still usable.
+// work's error the work's rows are rolled back and the transaction is still usable. Where Tx is an interface, the
+// transaction is converted to it: Join(ctx, engine, sqlstore.Tx(tx), …).
 func Join[T, Tx any](ctx context.Context, e *Engine[Tx], tx Tx, c Command, work func(ctx context.Context, tx Tx) (T, error)) (T, error) {
 	result, err := e.join(ctx, tx, c, asJSON(work))
 	return fromJSON[T](result, err)

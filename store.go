@@ -22,7 +22,7 @@ type Store[Tx any] interface {
 	// Find reads the record of want.ID, expired or not, from the primary; nil if there is none.
 	Find(ctx context.Context, want *Record) (*Record, error)
 	// Sweep deletes up to limit records whose Life and Keep ended more than grace ago and returns how many it deleted.
-	// It never waits for an attempt.
+	// It never waits for an attempt, other than for its turn where a store's attempts take turns.
 	Sweep(ctx context.Context, grace time.Duration, limit int) (int, error)
 }
 
