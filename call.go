@@ -2,6 +2,7 @@ package onceward
 
 import (
 	"errors"
+	"sync"
 
 	"github.com/onceward/onceward/fingerprint"
 )
@@ -20,7 +21,8 @@ func newCall(c Command) *call {
 	if c.Operation.Per == Tenant {
 		scope.Principal = ""
 	}
-	return &call{operation: c.Operation, want: Record{
+	made := calls.Get().(*call)
+	*made = call{operation: c.Operation, want: Record{
 		ID:        idOf(c.Operation.Name, scope, c.Key),
 		Operation: c.Operation.Name,
 		Scope:     scope,
@@ -28,10 +30,24 @@ func newCall(c Command) *call {
 		Life:      c.Operation.retention(),
 		Keep:      c.Operation.RefuseExpired,
 	}}
+	return made
+}
+
+// calls are used again where they were answered from memory: then nobody else has seen them.
+var calls = sync.Pool{New: func() any { return &call{} }}
+
+// release gives c to the next caller.
+func (c *call) release() {
+	*c = call{} // keeps nothing alive
+	calls.Put(c)
 }
 
 // ID identifies c in a store; every retry of c has the same. The command must have an operation.
-func (c Command) ID() ID { return newCall(c).want.ID }
+func (c Command) ID() ID {
+	call := newCall(c)
+	defer call.release()
+	return call.want.ID
+}
 
 // refuse is wrap for what a duplicate is told that did not get as far as a claim of its own.
 func (c *call) refuse(err error) error {

@@ -56,6 +56,7 @@ func (e *Engine[Tx]) Do(ctx context.Context, c Command, work Work[Tx]) (Result, 
 		return Result{}, err
 	}
 	if call.record != nil {
+		defer call.release()
 		return e.replay(ctx, call, call.record)
 	}
 	record, err := e.flight.share(ctx, call, func(wait time.Duration, runs func()) (*Record, error) {
