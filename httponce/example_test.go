@@ -78,3 +78,83 @@ func Example() {
 	// 400
 	// orders: 1
 }
+
+// exampleDoor is a door on a store in memory, for one caller.
+func exampleDoor(o httponce.Options) *httponce.Door[tx] {
+	engine, err := onceward.New(memstore.New(func() tx { return tx{} }), onceward.Options{})
+	if err != nil {
+		panic(err)
+	}
+	o.Scope = func(*http.Request) (onceward.Scope, error) {
+		return onceward.Scope{Tenant: "acme", Principal: "alice"}, nil
+	}
+	door, err := httponce.New(engine, o)
+	if err != nil {
+		panic(err)
+	}
+	return door
+}
+
+// send posts a body under the key k and prints the answer.
+func send(handler http.Handler, body string) {
+	r := httptest.NewRequest("POST", "/payments", strings.NewReader(body))
+	r.Header.Set("Idempotency-Key", "k")
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, r)
+	fmt.Println(strings.TrimSpace(fmt.Sprintln(w.Code, w.Body, w.Header().Get("Idempotent-Replayed"))))
+}
+
+// A declined payment is final: the retry is not charged again. An error rolls back, and the retry runs.
+func ExampleConclude() {
+	errBank := errors.New("the bank does not answer")
+	door := exampleDoor(httponce.Options{Failure: func(err error) *httponce.Answer {
+		if errors.Is(err, errBank) {
+			return httponce.Refuse(http.StatusBadGateway, []byte("try again"))
+		}
+		return nil
+	}})
+	attempts := 0
+	pay := door.Handle(&onceward.Operation{Name: "pay.v1"}, func(http.ResponseWriter, *http.Request, tx) error {
+		if attempts++; attempts == 1 {
+			return errBank
+		}
+		return httponce.Conclude(http.StatusPaymentRequired, []byte("declined"))
+	})
+	send(pay, "42")
+	send(pay, "42")
+	send(pay, "42")
+	fmt.Println("attempts:", attempts)
+	// Output:
+	// 502 try again
+	// 402 declined
+	// 402 declined true
+	// attempts: 2
+}
+
+// A handler that was written without the door takes its transaction from the request.
+func ExampleDoor_Middleware() {
+	legacy := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, ok := httponce.TxFrom[tx](r); !ok {
+			http.Error(w, "no transaction", http.StatusInternalServerError)
+			return
+		}
+		fmt.Fprint(w, "paid")
+	})
+	once := exampleDoor(httponce.Options{}).Middleware(&onceward.Operation{Name: "pay.v1"})
+	send(once(legacy), "42")
+	send(once(legacy), "42")
+	// Output:
+	// 200 paid
+	// 200 paid true
+}
+
+// The work finds the key and the public id of its command, for a business table that keeps them.
+func ExampleCallFrom() {
+	handler := httponce.JSON(exampleDoor(httponce.Options{}), &onceward.Operation{Name: "pay.v1"},
+		func(ctx context.Context, _ tx, _ int) (*httponce.Answer, error) {
+			call := httponce.CallFrom(ctx)
+			return httponce.OK([]string{call.Key, call.Scope.Principal, call.ID().Public()}), nil
+		})
+	send(handler, "42")
+	// Output: 200 ["k","alice","mtm5rqvt4d51kcqb"]
+}
