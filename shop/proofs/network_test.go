@@ -43,13 +43,14 @@ func TestB2_CommitCutOff(t *testing.T) {
 		for _, mode := range []string{"exec", "simple_protocol"} {
 			t.Run(name+" "+mode, func(t *testing.T) {
 				t.Parallel()
-				if c.fault.On == "" {
-					c.fault.On, c.fault.Skip = "COMMIT", 1 // the claim's READ COMMITTED
+				fault := c.fault // the modes share c
+				if fault.On == "" {
+					fault.On, fault.Skip = "COMMIT", 1 // the claim's READ COMMITTED
 				}
 				db := onPostgres(t)
 				s, proxy := apart(t, db, mode)
 				wantCreated(t, post(t, s.url(), order("warm")))
-				cut := proxy.Cut(c.fault)
+				cut := proxy.Cut(fault)
 				first := post(t, s.url(), order("1"))
 				await(t, "the cut", cut.Over())
 				if c.want != 0 {
