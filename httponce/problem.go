@@ -104,6 +104,10 @@ var (
 		code: "internal", status: http.StatusInternalServerError, title: "The request failed",
 		detail: "The service failed. The request may be sent again with the same Idempotency-Key: it is not carried out twice.",
 	}
+	endedByWork = kind{
+		code: "internal", status: http.StatusInternalServerError, title: "The request failed",
+		detail: "The service failed while it changed something, and what it changed may stand. Look for the result before the request is sent again.",
+	}
 	answerTooLarge = kind{
 		code: "answer_too_large", status: http.StatusInternalServerError, title: "The answer is too large",
 		detail: "The service's answer exceeds its own limit; nothing was changed.",
@@ -166,6 +170,8 @@ func (o *Options) kindOf(op *onceward.Operation, err error) (k kind, known bool)
 			code: o.Statuses.InFlightCode, status: status, title: "The first attempt is still running",
 			detail: "Send the request again later with the same Idempotency-Key to get its answer.", retry: true,
 		}, true
+	case errors.Is(err, onceward.ErrTxEnded): // above all others: it must invite no retry
+		return endedByWork, false
 	}
 	for _, row := range table {
 		if errors.Is(err, row.err) {
