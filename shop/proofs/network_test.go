@@ -112,7 +112,7 @@ func TestB2_ConnectionsBreakUnderLoad(t *testing.T) {
 	s, proxy := apart(t, db, "exec")
 	l := startLoad(t, s.url)
 	moments := []dbtest.Moment{dbtest.Before, dbtest.Within, dbtest.After, dbtest.Answered}
-	for range 30 {
+	for range 20 {
 		l.amid()
 		proxy.Cut(dbtest.Fault{On: "INTO onceward_record", Moment: moments[rand.IntN(len(moments))], Times: 2})
 		if rand.IntN(3) == 0 {
