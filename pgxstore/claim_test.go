@@ -180,6 +180,9 @@ func TestCallerHangsUpWhileHeWaits(t *testing.T) {
 	release(errWork)
 	wantError(t, <-answered, context.Canceled)
 	wantFree(t, pool)
+	if n := pool.Stat().TotalConns(); n != 1 {
+		t.Errorf("of its one connection the pool has %d", n)
+	}
 	d.eventually(t, nothingIsHeld)
 	d.wantEffects(t, "k", 0)
 }

@@ -29,6 +29,7 @@ const (
 var (
 	errAborted = errors.New("pgxstore: a statement of the work failed, so the transaction was rolled back: return the error, or run the statement in a savepoint (tx.Begin)")
 	errRows    = errors.New("pgxstore: the work left rows open, so the transaction was rolled back: close them")
+	errBusy    = errors.New("pgxstore: join: rows of the caller's transaction are still open: close them")
 	errRunning = errors.New("pgxstore: a call of the work was still running when the work returned, so the transaction was rolled back")
 	errLost    = fmt.Errorf("%w: the connection was lost during the work, which rolled it back", onceward.ErrUnavailable)
 	errRawEnd  = fmt.Errorf("%w: the work ended it by SQL of its own; no record was saved, and what that SQL committed cannot be taken back", onceward.ErrTxEnded)

@@ -21,6 +21,9 @@ const (
 
 // Join implements onceward.Store. The claim lies within a savepoint: where the attempt rolls back, the lock goes too.
 func (s *Store) Join(ctx context.Context, outer pgx.Tx, want *onceward.Record) (onceward.Attempt[pgx.Tx], *onceward.Record, error) {
+	if conn := outer.Conn(); conn != nil && conn.PgConn().IsBusy() {
+		return nil, nil, errBusy
+	}
 	found := &look{}
 	batch := &pgx.Batch{}
 	batch.Queue(beginPart)
@@ -99,21 +102,18 @@ func (j *joined) Rollback(ctx context.Context) error {
 }
 
 // release takes the transaction back from the work and says why nothing can be saved in it, if so. The connection is
-// the caller's: what the work has left there is waited for and read.
+// the caller's: a call that still runs is waited for. Rows that are left open are the end of the transaction, as the
+// caller learns from his next statement: the driver cannot go on behind them.
 func (j *joined) release(ctx context.Context) error {
-	if j.hold.close() {
-		select {
-		case <-j.hold.over:
-			return errRunning
-		case <-ctx.Done():
-			return errors.Join(errRunning, ctx.Err())
-		}
+	if !j.hold.close() {
+		return j.hold.verdict()
 	}
-	err := j.hold.verdict()
-	if errors.Is(err, errRows) {
-		j.hold.drain()
+	select {
+	case <-j.hold.over:
+		return errRunning
+	case <-ctx.Done():
+		return errors.Join(errRunning, ctx.Err())
 	}
-	return err
 }
 
 // cancel takes the attempt's part out of the caller's transaction, which is usable again then.

@@ -29,8 +29,13 @@ type database struct {
 
 func newDatabase(t testing.TB) *database {
 	t.Helper()
-	d := &database{url: dbtest.Database(t)}
-	d.pool = connect(t, d.url, nil)
+	return databaseAt(t, dbtest.Database(t))
+}
+
+func databaseAt(t testing.TB, url string) *database {
+	t.Helper()
+	d := &database{url: url}
+	d.pool = connect(t, d.url, func(c *pgxpool.Config) { c.ConnConfig.RuntimeParams["application_name"] = "test" })
 	if err := pgxstore.Migrate(t.Context(), d.pool); err != nil {
 		t.Fatal(err)
 	}

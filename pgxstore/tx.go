@@ -30,7 +30,6 @@ type hold struct {
 	running int           // calls of the work
 	over    chan struct{} // made when the work has returned, closed when no call runs any more
 	rawEnd  bool          // the work ended the transaction by SQL
-	answer  any           // the last rows or batch, which may not have been read
 
 	wrote atomic.Bool // a call was answered that it wrote; a work may write without that
 }
@@ -76,13 +75,6 @@ func (h *hold) note(tag pgconn.CommandTag) {
 	}
 }
 
-// keep remembers an answer that is read later.
-func (h *hold) keep(answer any) {
-	h.mu.Lock()
-	h.answer = answer
-	h.mu.Unlock()
-}
-
 // look notices that the connection is in no transaction any more. A statement sent now would be its own transaction.
 func (h *hold) look() {
 	if h.conn != nil && !h.conn.IsClosed() && h.conn.PgConn().TxStatus() == txIdle {
@@ -116,16 +108,6 @@ func (h *hold) verdict() error {
 		return errAborted
 	}
 	return nil
-}
-
-// drain reads what the work has left unread.
-func (h *hold) drain() {
-	switch answer := h.answer.(type) {
-	case pgx.Rows:
-		answer.Close()
-	case pgx.BatchResults:
-		_ = answer.Close()
-	}
 }
 
 // cut breaks a connection that is in use: under a running call only that may touch its state. The server is asked to stop
@@ -188,7 +170,6 @@ func (t *tx) Query(ctx context.Context, sql string, arguments ...any) (pgx.Rows,
 		return failed(err)
 	}
 	rows, err := t.inner.Query(ctx, sql, arguments...)
-	t.hold.keep(rows)
 	if err := t.hold.leave(err); err != nil {
 		rows.Close()
 		return failed(err)
@@ -214,7 +195,6 @@ func (t *tx) SendBatch(ctx context.Context, batch *pgx.Batch) pgx.BatchResults {
 		return pgx.FailedBatchResults(batch, err)
 	}
 	results := t.inner.SendBatch(ctx, batch)
-	t.hold.keep(results)
 	_ = t.hold.leave(nil) // what the batch did to the transaction shows when it has been read
 	return results
 }
