@@ -28,7 +28,7 @@ func (g *gate) rounded(value float64) float64 {
 	const exact = 1e-9 // 0.58 times 100 is a little less than 58
 	scale := math.Pow10(g.decimals)
 	if g.most {
-		return math.Ceil(value*scale-exact) / scale
+		return math.Ceil(value*scale-exact)/scale + 0 // 0 and not -0, to which a little less than nothing is rounded
 	}
 	return math.Floor(value*scale+exact) / scale
 }

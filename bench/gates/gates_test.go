@@ -41,6 +41,7 @@ func TestGateIsJudgedAsShown(t *testing.T) {
 		{true, 15, 15, "15.00", true},
 		{true, 15, 15.001, "15.01", false},
 		{true, 0, 0.0001, "0.01", false},
+		{true, 0, 0, "0.00", true},
 	} {
 		g := gate{most: c.most, need: c.need, decimals: 2}
 		if shown, met := g.show(g.rounded(c.value)), g.met(c.value); shown != c.shown || met != c.met {
