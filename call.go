@@ -3,6 +3,7 @@ package onceward
 import (
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/onceward/onceward/fingerprint"
 )
@@ -14,6 +15,10 @@ type call struct {
 	want      Record  // the claim
 	record    *Record // what a front answered
 	refused   bool    // by the running attempt of this process
+
+	fronted bool      // what is replayed comes from Options.Front
+	stands  *Record   // for the front: what is known to stand in the store
+	until   time.Time // and when its life ends
 }
 
 func newCall(c Command) *call {

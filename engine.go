@@ -60,6 +60,12 @@ func (e *Engine[Tx]) Do(ctx context.Context, c Command, work Work[Tx]) (Result, 
 		return e.replay(ctx, call, call.record)
 	}
 	record, err := e.flight.share(ctx, call, func(wait time.Duration, runs func()) (*Record, error) {
+		if e.options.Front != nil {
+			if record, err := e.enter(ctx, call); record != nil || err != nil {
+				return record, err
+			}
+			defer e.leave(ctx, call)
+		}
 		attempt, record, err := e.claim(ctx, call, wait)
 		if err != nil || record != nil {
 			return record, err
@@ -181,7 +187,7 @@ func (e *Engine[Tx]) claim(ctx context.Context, call *call, wait time.Duration) 
 		return nil, nil, call.wrap(err)
 	}
 	if record != nil {
-		e.memory.put(record, began)
+		e.keep(call, record, began)
 	}
 	return attempt, record, nil
 }
@@ -242,7 +248,7 @@ func (e *Engine[Tx]) save(ctx context.Context, call *call, attempt Attempt[Tx], 
 	case err != nil:
 		return nil, call.wrap(fmt.Errorf("%w: %w", ErrNotCommitted, err))
 	}
-	e.memory.put(record, began)
+	e.keep(call, record, began)
 	if untouched && !call.operation.WritesNothing {
 		note = NoteUntouched
 		if e.options.FailUntouched {
@@ -288,8 +294,11 @@ func (e *Engine[Tx]) replay(ctx context.Context, call *call, record *Record) (_ 
 	_, end := e.observe(ctx, StepReplay, call)
 	note := NoteNone
 	defer func() { end(note, err) }()
-	if call.record != nil {
+	switch {
+	case call.record != nil:
 		note = NoteMemory
+	case call.fronted:
+		note = NoteFront
 	}
 	same, err := record.Fingerprint.Same(call.meaning)
 	switch {

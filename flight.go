@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"github.com/onceward/onceward/fingerprint"
 )
 
 // flight lets one caller per command and process go to the store, the leader. The others follow: they hold no
@@ -81,10 +83,10 @@ func (f *flight) enter(call *call) (*leader, bool, error) {
 	return l, false, nil
 }
 
-// refusal is what a caller that does not wait is told early: the running attempt may still roll back, but this caller
-// would have to come again in any case.
-func (l *leader) refusal(call *call) error {
-	if same, err := l.call.want.Fingerprint.Same(call.meaning); err == nil && !same {
+// refusal is what a caller that does not wait is told early of an attempt that runs: it may still roll back, but this
+// caller would have to come again in any case.
+func refusal(running fingerprint.Fingerprint, call *call) error {
+	if same, err := running.Same(call.meaning); err == nil && !same {
 		return ErrKeyReused
 	}
 	return ErrInFlight
@@ -116,7 +118,7 @@ func (f *flight) follow(ctx context.Context, l *leader, call *call, deadline tim
 		case <-l.done:
 			return nil
 		case <-l.runs:
-			return l.refusal(call)
+			return refusal(l.call.want.Fingerprint, call)
 		case <-ctx.Done():
 			return ctx.Err()
 		}

@@ -1,79 +1,68 @@
 package onceward
 
 import (
-	"container/list"
-	"sync"
+	"context"
 	"time"
+
+	"github.com/onceward/onceward/fingerprint"
 )
 
-// A completed outcome stays in memory for the life that the store reported, and at most this long, so that a record
-// that was erased in the store does not live on.
-const memoryLifeMax = 5 * time.Minute
-
-// One entry may take this part of the memory at most, so that a few large outcomes do not drive out all others.
-const memoryShare = 16
-
-// entryBytes is what an entry weighs beside its texts and its outcome.
-const entryBytes = 512
-
-// memory is the front in the process: completed records, least recently used first to go, bounded in bytes. It saves
-// work and never decides: what it does not hold is asked of the store.
-type memory struct {
-	bytesMax int
-
-	mu      sync.Mutex
-	bytes   int
-	entries map[ID]*list.Element
-	order   list.List // of *entry; the front was used last
+// Front is a layer before the store that several processes share, such as Redis. It saves work and never decides: what
+// it does not answer, or not in time, is asked of the store, and its errors only make the answer slower. An engine asks
+// it for one caller per process and command at a time. Its methods are called concurrently and bound their own time.
+type Front interface {
+	// Claim returns the completed record of want.ID; its Life is what is left of it. Where there is none, it makes
+	// want.Attempt the command's holder, or returns the fingerprint of the one who is that already: of its Version and
+	// its Canonical. Where it returns neither, want goes on to the store.
+	Claim(ctx context.Context, want *Record) (*Record, *fingerprint.Fingerprint, error)
+	// Leave follows a Claim that returned no record: it keeps saved, which stands in the store, for its Life at most, and
+	// then takes the hold from want.Attempt if that has it. Saved is nil where nothing is known to stand. The context is
+	// one that nobody cancels.
+	Leave(ctx context.Context, want, saved *Record) error
 }
 
-type entry struct {
-	record *Record
-	until  time.Time // on the monotonic clock
-	bytes  int
-}
-
-// get returns a record that may be replayed at now; nil if there is none.
-func (m *memory) get(id ID, now time.Time) *Record {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	element := m.entries[id]
-	if element == nil {
-		return nil
+// enter asks the front. Only an operation that does not wait is refused by the holder, whose work may still roll back:
+// such a caller would have to come again in any case.
+func (e *Engine[Tx]) enter(ctx context.Context, call *call) (_ *Record, err error) {
+	note, told := NoteFront, error(nil)
+	ctx, end := e.observe(ctx, StepClaim, call)
+	defer func() { end(note, told) }()
+	began := time.Now()
+	record, holder, failed := e.options.Front.Claim(ctx, &call.want)
+	switch {
+	case failed != nil:
+		note, told = NoteSkipped, failed
+	case record != nil && record.State == StateCompleted && record.Life > 0 && record.Names(&call.want):
+		call.fronted = true
+		e.memory.put(record, began)
+		return record, nil
+	case holder != nil && call.operation.Wait == 0:
+		told = call.wrap(refusal(*holder, call))
+		return nil, told
 	}
-	e := element.Value.(*entry)
-	if !now.Before(e.until) {
-		m.drop(element)
-		return nil
-	}
-	m.order.MoveToFront(element)
-	return e.record
+	return nil, nil
 }
 
-// put keeps record, whose life was reported by a call to the store that began at began: measured from then, an entry
-// ends before its record does.
-func (m *memory) put(record *Record, began time.Time) {
-	weight := entryBytes + len(record.Key) + len(record.Scope.Tenant) + len(record.Scope.Principal) + len(record.Outcome.Data)
-	until := began.Add(min(record.Life, memoryLifeMax))
-	if record.State != StateCompleted || !time.Now().Before(until) || weight > m.bytesMax/memoryShare {
+// leave tells the front what stands now, before the answer goes out. It runs whatever way the attempt ended.
+func (e *Engine[Tx]) leave(ctx context.Context, call *call) {
+	ctx, end := e.observe(context.WithoutCancel(ctx), StepSave, call)
+	var saved *Record
+	if call.stands != nil {
+		left := *call.stands
+		left.Life = time.Until(call.until)
+		saved = &left
+	}
+	if err := e.options.Front.Leave(ctx, &call.want, saved); err != nil {
+		end(NoteSkipped, err)
 		return
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if old := m.entries[record.ID]; old != nil {
-		m.drop(old)
-	}
-	if m.entries == nil {
-		m.entries = map[ID]*list.Element{}
-	}
-	m.entries[record.ID] = m.order.PushFront(&entry{record: record, until: until, bytes: weight})
-	for m.bytes += weight; m.bytes > m.bytesMax; {
-		m.drop(m.order.Back())
-	}
+	end(NoteFront, nil)
 }
 
-func (m *memory) drop(element *list.Element) {
-	e := m.order.Remove(element).(*entry)
-	delete(m.entries, e.record.ID)
-	m.bytes -= e.bytes
+// keep gives record, which stands in the store, to the fronts. Its life was reported by a call that began at began.
+func (e *Engine[Tx]) keep(call *call, record *Record, began time.Time) {
+	e.memory.put(record, began)
+	if record.State == StateCompleted {
+		call.stands, call.until = record, began.Add(record.Life)
+	}
 }

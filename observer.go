@@ -27,6 +27,8 @@ type Note string
 const (
 	NoteNone      Note = ""
 	NoteMemory    Note = "memory"    // replay: answered from the process's memory
+	NoteFront     Note = "front"     // claim, save: the front's part of it, before the store's and after; replay: answered from there
+	NoteSkipped   Note = "skipped"   // claim, save: the front's part failed and was left out
 	NoteShared    Note = "shared"    // claim: refused by, or given up waiting for, the attempt that runs in this process
 	NoteResolved  Note = "resolved"  // save: the commit's end was unknown, or another's record stood, and was looked up
 	NoteUntouched Note = "untouched" // save: the work wrote nothing through its transaction
@@ -130,7 +132,7 @@ func levelOf(e Event) slog.Level {
 	case errors.Is(e.Err, ErrKeyReused), errors.Is(e.Err, ErrCommitUnresolved), errors.Is(e.Err, ErrExpired),
 		errors.Is(e.Err, ErrOutcomeTooLarge), e.Note == NoteUntouched:
 		return slog.LevelWarn
-	case errors.Is(e.Err, context.Canceled):
+	case errors.Is(e.Err, context.Canceled), e.Note == NoteSkipped: // a front that is down fails every call
 		return slog.LevelDebug
 	case e.Err != nil && !errors.Is(e.Err, ErrInFlight) && e.Step != StepRun && e.Step != StepIdentify:
 		return slog.LevelError

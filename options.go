@@ -28,6 +28,8 @@ type Options struct {
 	// FollowersMax bounds the duplicates of one command that wait in this process; one more is told ErrInFlight.
 	// Defaults to 1000.
 	FollowersMax int
+	// Front is asked before the store by one caller per process and command. Defaults to none.
+	Front Front
 	// OutcomeBytesMax bounds one outcome; a larger one is rolled back with ErrOutcomeTooLarge. Defaults to 16 MiB.
 	OutcomeBytesMax int
 	// FailUntouched makes Do answer ErrUntouched where the work wrote nothing through its transaction, although the

@@ -37,6 +37,8 @@ var places = map[string]place{
 	"pgxstore":    {imports: ". fingerprint internal/migration"},
 	"sqlitestore": {imports: ". fingerprint internal/migration sqlstore"},
 
+	"redisfront": {imports: ". fingerprint"},
+
 	"storetest": {imports: ". fingerprint"},
 	"oncetest":  {imports: ". fingerprint memstore"},
 

@@ -1,0 +1,223 @@
+package redisfront
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/redis/rueidis"
+	"github.com/sony/gobreaker/v2"
+
+	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/fingerprint"
+)
+
+// claimScript reads the result, or else takes the lock, or else reads who has it. It answers nothing where the lock was
+// won. Nobody comes between its steps.
+var claimScript = rueidis.NewLuaScript(`
+local result = redis.call('GET', KEYS[1])
+if result then return {'result', result, redis.call('PTTL', KEYS[1])} end
+if redis.call('SET', KEYS[2], ARGV[1], 'NX', 'PX', ARGV[2]) then return {} end
+return {'lock', redis.call('GET', KEYS[2])}`)
+
+// leaveScript writes the result, if there is one, and deletes the lock if it is still ours: also where there is no room to
+// write, which is said afterwards.
+var leaveScript = rueidis.NewLuaScript(`
+local wrote = true
+if ARGV[2] ~= '' then wrote = redis.pcall('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) end
+if redis.call('GET', KEYS[2]) == ARGV[1] then redis.call('DEL', KEYS[2]) end
+return wrote`)
+
+var errClosed = errors.New("redisfront: the front is closed")
+
+// Front is an onceward.Front in Redis. It is safe for concurrent use. It connects when it is first used.
+type Front struct {
+	options Options
+	breaker *gobreaker.CircuitBreaker[[]rueidis.RedisMessage]
+
+	mu      sync.Mutex
+	connect rueidis.ClientOption
+	client  rueidis.Client // nil until it is connected
+	closed  bool
+
+	why struct {
+		sync.Mutex
+		err error // the latest failure
+	}
+}
+
+var _ onceward.Front = (*Front)(nil)
+
+// New makes a front in the Redis that connect leads to: one server, the master that Sentinel knows, or a cluster. Redis
+// need not be there yet.
+func New(connect rueidis.ClientOption, options Options) (*Front, error) {
+	if len(connect.InitAddress) == 0 {
+		return nil, errors.New("redisfront: New needs an address of Redis")
+	}
+	options = options.withDefaults()
+	if err := options.validate(); err != nil {
+		return nil, err
+	}
+	connect.DisableCache = true // a process remembers what it was answered anyway
+	connect.DisableRetry = true // there is no time for a second try
+	f := &Front{options: options, connect: connect}
+	f.breaker = gobreaker.NewCircuitBreaker[[]rueidis.RedisMessage](gobreaker.Settings{
+		Timeout:       options.ProbeEvery,
+		ReadyToTrip:   func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= uint32(options.FailuresMax) },
+		IsSuccessful:  answers,
+		OnStateChange: f.changed,
+	})
+	return f, nil
+}
+
+// Close ends the connections. The front fails from then on, and an engine skips it.
+func (f *Front) Close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed = true; f.client != nil {
+		f.client.Close()
+	}
+}
+
+// Claim implements onceward.Front.
+func (f *Front) Claim(ctx context.Context, want *onceward.Record) (*onceward.Record, *fingerprint.Fingerprint, error) {
+	answer, err := f.run(ctx, f.options.ClaimTimeout, claimScript, want, milliseconds(f.options.HoldLife))
+	if err != nil || len(answer) == 0 {
+		return nil, nil, err
+	}
+	kind, _ := answer[0].ToString()
+	switch {
+	case kind == "result" && len(answer) == 3:
+		record, err := f.read(want.ID, answer[1], answer[2])
+		return record, nil, err
+	case kind == "lock" && len(answer) == 2:
+		value, _ := answer[1].ToString()
+		holder, err := holderOf(value)
+		return nil, holder, err
+	}
+	return nil, nil, errRecord
+}
+
+func (f *Front) read(id onceward.ID, value, life rueidis.RedisMessage) (*onceward.Record, error) {
+	text, err := value.ToString()
+	if err != nil {
+		return nil, errRecord
+	}
+	record, err := decode(id, text)
+	if err != nil {
+		return nil, err
+	}
+	left, err := life.AsInt64() // negative for a key without an end, which is not ours
+	record.Life = time.Duration(left) * time.Millisecond
+	return record, err
+}
+
+// Leave implements onceward.Front.
+func (f *Front) Leave(ctx context.Context, want, saved *onceward.Record) error {
+	value, life := []byte(nil), time.Duration(0)
+	if saved != nil && saved.Life >= time.Millisecond {
+		var err error
+		if value, err = encode(saved); err != nil {
+			return err
+		}
+		life = min(saved.Life, f.options.RecordLifeMax)
+	}
+	if len(value) > f.options.RecordBytesMax {
+		value = nil
+	}
+	_, err := f.run(ctx, f.options.LeaveTimeout, leaveScript, want, string(value), milliseconds(life))
+	return err
+}
+
+// run has a script run for a command, unless Redis has failed too often just now.
+func (f *Front) run(ctx context.Context, timeout time.Duration, script *rueidis.Lua, want *onceward.Record, arguments ...string) ([]rueidis.RedisMessage, error) {
+	arguments = append([]string{lockValue(want)}, arguments...)
+	answer, err := f.breaker.Execute(func() ([]rueidis.RedisMessage, error) {
+		answer, err := f.within(ctx, timeout, func(ctx context.Context, client rueidis.Client) rueidis.RedisResult {
+			return script.Exec(ctx, client, keys(want), arguments)
+		})
+		if err != nil {
+			f.failed(err)
+		}
+		return answer, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("redisfront: %w", err)
+	}
+	return answer, nil
+}
+
+// within makes a call that nobody cancels and that is not waited for any longer than timeout, whatever the client is at:
+// connecting may take it longer.
+func (f *Front) within(ctx context.Context, timeout time.Duration, call func(context.Context, rueidis.Client) rueidis.RedisResult) ([]rueidis.RedisMessage, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
+	type answer struct {
+		messages []rueidis.RedisMessage
+		err      error
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		defer cancel()
+		client, err := f.connected()
+		if err != nil {
+			answered <- answer{err: err}
+			return
+		}
+		result := call(ctx, client)
+		messages, err := result.ToArray()
+		if err != nil && result.Error() == nil {
+			err = nil // an answer that is no list
+		}
+		answered <- answer{messages, err}
+	}()
+	select {
+	case a := <-answered:
+		return a.messages, a.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// connected returns the client. Redis being away when it is first wanted is a failure like any other.
+func (f *Front) connected() (_ rueidis.Client, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.closed:
+		return nil, errClosed
+	case f.client == nil:
+		f.client, err = rueidis.NewClient(f.connect)
+		if err != nil {
+			f.client = nil // NewClient may return one that is not connected
+		}
+	}
+	return f.client, err
+}
+
+// answers tells whether Redis is there: an error of its own, about one key or for want of room, costs no time.
+func answers(err error) bool {
+	_, own := rueidis.IsRedisErr(err)
+	return err == nil || own
+}
+
+func (f *Front) failed(err error) {
+	f.why.Lock()
+	defer f.why.Unlock()
+	f.why.err = err
+}
+
+func (f *Front) changed(_ string, _, to gobreaker.State) {
+	f.why.Lock()
+	defer f.why.Unlock()
+	switch to {
+	case gobreaker.StateOpen:
+		f.options.Report(fmt.Errorf("redisfront: Redis is left alone for %v at a time: %w", f.options.ProbeEvery, f.why.err))
+	case gobreaker.StateClosed:
+		f.options.Report(nil)
+	}
+}
+
+func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
