@@ -21,7 +21,7 @@ var claimScript = rueidis.NewLuaScript(`
 local result = redis.call('GET', KEYS[1])
 if result then return {'result', result, redis.call('PTTL', KEYS[1])} end
 if redis.call('SET', KEYS[2], ARGV[1], 'NX', 'PX', ARGV[2]) then return {} end
-return {'lock', redis.call('GET', KEYS[2])}`)
+return {'lock', redis.call('GET', KEYS[2]), redis.call('PTTL', KEYS[2])}`)
 
 // leaveScript writes the result, if there is one, and deletes the lock if it is still ours: also where there is no room to
 // write, which is said afterwards.
@@ -93,12 +93,24 @@ func (f *Front) Claim(ctx context.Context, want *onceward.Record) (*onceward.Rec
 	case kind == "result" && len(answer) == 3:
 		record, err := f.read(want.ID, answer[1], answer[2])
 		return record, nil, err
-	case kind == "lock" && len(answer) == 2:
-		value, _ := answer[1].ToString()
-		holder, err := holderOf(value)
+	case kind == "lock" && len(answer) == 3:
+		holder, err := f.holder(answer[1], answer[2])
 		return nil, holder, err
 	}
 	return nil, nil, errRecord
+}
+
+// holder is who has the lock, or nobody where it is so old that its owner may have died.
+func (f *Front) holder(value, life rueidis.RedisMessage) (*fingerprint.Fingerprint, error) {
+	left, err := life.AsInt64()
+	if err != nil || f.options.HoldLife-time.Duration(left)*time.Millisecond > f.options.HolderBelieved {
+		return nil, err
+	}
+	text, err := value.ToString()
+	if err != nil {
+		return nil, errRecord
+	}
+	return holderOf(text)
 }
 
 func (f *Front) read(id onceward.ID, value, life rueidis.RedisMessage) (*onceward.Record, error) {
@@ -154,13 +166,13 @@ func (f *Front) run(ctx context.Context, timeout time.Duration, script *rueidis.
 // connecting may take it longer.
 func (f *Front) within(ctx context.Context, timeout time.Duration, call func(context.Context, rueidis.Client) rueidis.RedisResult) ([]rueidis.RedisMessage, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
+	defer cancel()
 	type answer struct {
 		messages []rueidis.RedisMessage
 		err      error
 	}
 	answered := make(chan answer, 1)
 	go func() {
-		defer cancel()
 		client, err := f.connected()
 		if err != nil {
 			answered <- answer{err: err}

@@ -27,7 +27,7 @@ var (
 )
 
 // patience is how long these tests wait for Redis: the machine may be busy, and what is tested is not how fast it is.
-var patience = redisfront.Options{ClaimTimeout: 20 * time.Second, LeaveTimeout: 20 * time.Second}
+var patience = redisfront.Options{ClaimTimeout: 20 * time.Second, LeaveTimeout: 20 * time.Second, HolderBelieved: 30 * time.Second}
 
 type (
 	tx    struct{}

@@ -10,6 +10,7 @@ const (
 	ClaimTimeoutDefault   = 50 * time.Millisecond
 	LeaveTimeoutDefault   = 100 * time.Millisecond
 	HoldLifeDefault       = 30 * time.Second
+	HolderBelievedDefault = time.Second
 	RecordLifeMaxDefault  = 24 * time.Hour
 	RecordBytesMaxDefault = 1 << 20
 	FailuresMaxDefault    = 3
@@ -25,9 +26,12 @@ type Options struct {
 	ClaimTimeout time.Duration
 	// LeaveTimeout bounds what an answer waits for Redis after the commit. Defaults to 100 ms.
 	LeaveTimeout time.Duration
-	// HoldLife is how long a lock lives that nobody deletes: after a crash, duplicates of an operation that does not wait
-	// are told ErrInFlight for as long. A work may take longer; then the store alone tells duplicates. Defaults to 30 s.
+	// HoldLife is how long a lock lives that nobody deletes. A work may take longer; then the store alone tells
+	// duplicates. Defaults to 30 s.
 	HoldLife time.Duration
+	// HolderBelieved is for how long after the lock was taken a duplicate of an operation that does not wait is refused
+	// by it. Then the store is asked: the holder may have died, and its record may stand. Defaults to 1 s.
+	HolderBelieved time.Duration
 	// RecordLifeMax bounds how long a record is kept; one whose own life ends earlier goes earlier. A record that is
 	// erased from the store is answered here until then. Defaults to 24 h.
 	RecordLifeMax time.Duration
@@ -45,6 +49,7 @@ func (o Options) withDefaults() Options {
 	o.ClaimTimeout = orDefault(o.ClaimTimeout, ClaimTimeoutDefault)
 	o.LeaveTimeout = orDefault(o.LeaveTimeout, LeaveTimeoutDefault)
 	o.HoldLife = orDefault(o.HoldLife, HoldLifeDefault)
+	o.HolderBelieved = orDefault(o.HolderBelieved, HolderBelievedDefault)
 	o.RecordLifeMax = orDefault(o.RecordLifeMax, RecordLifeMaxDefault)
 	o.RecordBytesMax = orDefault(o.RecordBytesMax, RecordBytesMaxDefault)
 	o.FailuresMax = orDefault(o.FailuresMax, FailuresMaxDefault)
@@ -61,6 +66,8 @@ func (o Options) validate() error {
 		return fmt.Errorf("redisfront: Options: the time-outs must not be negative (claim %v, leave %v)", o.ClaimTimeout, o.LeaveTimeout)
 	case o.HoldLife < time.Millisecond || o.RecordLifeMax < time.Millisecond:
 		return fmt.Errorf("redisfront: Options: the lives must be a millisecond or more (hold %v, record %v)", o.HoldLife, o.RecordLifeMax)
+	case o.HolderBelieved < 0:
+		return fmt.Errorf("redisfront: Options: HolderBelieved %v must not be negative", o.HolderBelieved)
 	case o.RecordBytesMax < 0 || o.FailuresMax < 0:
 		return fmt.Errorf("redisfront: Options: the bounds must not be negative (record %d bytes, failures %d)", o.RecordBytesMax, o.FailuresMax)
 	case o.ProbeEvery < 0 || o.ProbeEvery > ProbeEveryMax:

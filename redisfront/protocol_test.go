@@ -152,23 +152,25 @@ func TestF07_OldOwnerDoesNotDeleteTheNewOnesLock(t *testing.T) {
 	}
 }
 
-// F01: a process that died leaves its lock for thirty seconds at most; nothing else keeps the key.
-func TestF01_LockOfADeadProcessEnds(t *testing.T) {
+// F01: a process died and left its lock. That is believed for a moment, then the store is asked.
+func TestF01_LockOfADeadProcess(t *testing.T) {
 	t.Parallel()
 	redis := dbtest.StartRedis(t, dbtest.RedisOptions{})
 	options := patience
-	options.HoldLife = 50 * time.Millisecond
+	options.HolderBelieved, options.HoldLife = 50*time.Millisecond, time.Hour
 	front, database := newFront(t, at(redis), options), newStore()
 	want := &onceward.Record{ID: hasty.For(alice, "k", nil).ID(), Operation: hasty.Name, Attempt: onceward.Token{1}}
 	if _, _, err := front.Claim(t.Context(), want); err != nil { // and dies
 		t.Fatal(err)
 	}
-	for {
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
 		_, err := process(t, database, front).Do(t.Context(), hasty.For(alice, "k", nil), says("accepted", new(atomic.Int64)))
 		if err == nil {
 			return
 		}
+		wantError(t, err, onceward.ErrInFlight)
 	}
+	t.Error("the lock of a dead process is believed for ever")
 }
 
 func TestOversizedRecordIsLeftToTheStore(t *testing.T) {
@@ -232,7 +234,7 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 		{RecordBytesMax: -1},
 		{FailuresMax: -1},
 		{ProbeEvery: -1},
-		{ProbeEvery: 6 * time.Second},
+		{ProbeEvery: 6 * time.Second}, {HolderBelieved: -1},
 	} {
 		if _, err := redisfront.New(rueidis.ClientOption{InitAddress: []string{"127.0.0.1:1"}}, options); err == nil {
 			t.Errorf("a front with %+v was made", options)

@@ -129,7 +129,7 @@ func prepareSQLite(ctx context.Context, store *sqlitestore.Store, path string, o
 
 // assemble is the wiring that all databases share.
 func assemble[Tx any](store onceward.Store[Tx], orders Orders[Tx], options Options, closeStore func() error) (*Shop, error) {
-	engine, err := onceward.New(store, onceward.Options{Observer: onceward.SlogObserver(options.Logger)})
+	engine, err := onceward.New(store, onceward.Options{Observer: onceward.SlogObserver(options.Logger), Front: options.Front})
 	if err != nil {
 		return nil, err
 	}

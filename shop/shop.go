@@ -23,6 +23,8 @@ type Options struct {
 	// Authorize is asked on every write, retries included, before anything that depends on a record is answered; its
 	// error is answered with 403. Defaults to nil: whoever is known may.
 	Authorize func(*http.Request, onceward.Command) error
+	// Front is asked before the database (see onceward.Options). Defaults to none.
+	Front onceward.Front
 	// Logger is told what goes wrong, and by Open what the engine does. Keys and payloads are never logged. Defaults to
 	// none.
 	Logger *slog.Logger

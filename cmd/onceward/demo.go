@@ -15,6 +15,10 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/redis/rueidis"
+
+	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/redisfront"
 	"github.com/onceward/onceward/shop"
 )
 
@@ -25,6 +29,7 @@ const drainTimeout = 80 * time.Second
 type demo struct {
 	Addr     string `default:"127.0.0.1:8080" help:"The address to listen on (${default})." placeholder:"HOST:PORT"`
 	Database string `default:"./onceward-demo.db" help:"The path of a SQLite file, which is made if need be (${default}), or a postgres:// URL." placeholder:"PATH|URL"`
+	Redis    string `help:"The redis:// URL of a Redis that answers retries before the database is asked; none by default." placeholder:"URL"`
 	Fresh    bool   `help:"Remove an earlier demo's data first: its own tables and records, or its file; nothing else."`
 }
 
@@ -40,7 +45,12 @@ func (d *demo) Run(ctx context.Context, to streams) (err error) {
 		return err
 	}
 	defer func() { _ = listener.Close() }() // the server has closed it, if it came to that
-	service, err := d.open(ctx, logger)
+	front, closeFront, err := d.front(logger)
+	if err != nil {
+		return err
+	}
+	defer closeFront()
+	service, err := d.open(ctx, logger, front)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil // a signal while it started: there is no request to wait for
@@ -59,13 +69,35 @@ func (d *demo) Run(ctx context.Context, to streams) (err error) {
 	return serve(ctx, stop, listener, shop.NewServer(service.Handler, logger))
 }
 
-func (d *demo) open(ctx context.Context, logger *slog.Logger) (*shop.Shop, error) {
+func (d *demo) open(ctx context.Context, logger *slog.Logger, front onceward.Front) (*shop.Shop, error) {
 	if d.Fresh {
 		if err := shop.Drop(ctx, d.Database); err != nil {
 			return nil, fmt.Errorf("--fresh: %w", err)
 		}
 	}
-	return shop.Open(ctx, d.Database, shop.Options{Callers: shop.DemoCallers(), Logger: logger})
+	return shop.Open(ctx, d.Database, shop.Options{Callers: shop.DemoCallers(), Front: front, Logger: logger})
+}
+
+// front is Redis, which need not be there: without it the demo is only slower, and says so once.
+func (d *demo) front(logger *slog.Logger) (onceward.Front, func(), error) {
+	if d.Redis == "" {
+		return nil, func() {}, nil
+	}
+	connect, err := rueidis.ParseURL(d.Redis)
+	if err != nil {
+		return nil, nil, errors.New("--redis: it must be a URL such as redis://127.0.0.1:6379/0") // the error quotes the URL, which may hold a password
+	}
+	front, err := redisfront.New(connect, redisfront.Options{Report: func(err error) {
+		if err != nil {
+			logger.Warn("the demo goes on without Redis", "error", err)
+			return
+		}
+		logger.Info("Redis is used again")
+	}})
+	if err != nil {
+		return nil, nil, fmt.Errorf("--redis: %w", err)
+	}
+	return front, front.Close, nil
 }
 
 // serve answers requests until ctx ends, and those that run then.

@@ -7,8 +7,10 @@ require (
 	github.com/jackc/pgx/v5 v5.13.0
 	github.com/onceward/onceward v0.0.0
 	github.com/onceward/onceward/pgxstore v0.0.0
+	github.com/onceward/onceward/redisfront v0.0.0
 	github.com/onceward/onceward/shop v0.0.0
 	github.com/onceward/onceward/sqlitestore v0.0.0
+	github.com/redis/rueidis v1.0.79
 	modernc.org/sqlite v1.62.0
 )
 
@@ -21,6 +23,7 @@ require (
 	github.com/mattn/go-isatty v0.0.24 // indirect
 	github.com/ncruces/go-strftime v1.1.0 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
+	github.com/sony/gobreaker/v2 v2.4.0 // indirect
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/text v0.41.0 // indirect
@@ -32,6 +35,7 @@ require (
 replace (
 	github.com/onceward/onceward => ../../
 	github.com/onceward/onceward/pgxstore => ../../pgxstore
+	github.com/onceward/onceward/redisfront => ../../redisfront
 	github.com/onceward/onceward/shop => ../../shop
 	github.com/onceward/onceward/sqlitestore => ../../sqlitestore
 )

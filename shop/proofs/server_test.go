@@ -18,6 +18,7 @@ import (
 type server struct {
 	t        *testing.T
 	database string
+	flags    []string // further ones
 	address  atomic.Pointer[string]
 	log      bytes.Buffer // of all its lives; read when it has ended
 
@@ -25,9 +26,9 @@ type server struct {
 	ended   chan struct{}
 }
 
-func startServer(t *testing.T, database string) *server {
+func startServer(t *testing.T, database string, flags ...string) *server {
 	t.Helper()
-	s := &server{t: t, database: database}
+	s := &server{t: t, database: database, flags: flags}
 	s.start()
 	t.Cleanup(s.stop)
 	return s
@@ -39,7 +40,8 @@ func (s *server) url() string { return *s.address.Load() }
 // start begins a life of the server and returns when it listens.
 func (s *server) start() {
 	s.t.Helper()
-	cmd := exec.Command(binary(s.t), "demo", "--addr", "127.0.0.1:0", "--database", s.database)
+	flags := append([]string{"demo", "--addr", "127.0.0.1:0", "--database", s.database}, s.flags...)
+	cmd := exec.Command(binary(s.t), flags...)
 	said := &invitation{at: make(chan string, 1)}
 	cmd.Stdout, cmd.Stderr = said, &s.log
 	if err := dbtest.Spawn(cmd); err != nil {
