@@ -234,7 +234,8 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 		{RecordBytesMax: -1},
 		{FailuresMax: -1},
 		{ProbeEvery: -1},
-		{ProbeEvery: 6 * time.Second}, {HolderBelieved: -1},
+		{ProbeEvery: 6 * time.Second},
+		{HolderBelieved: -1},
 	} {
 		if _, err := redisfront.New(rueidis.ClientOption{InitAddress: []string{"127.0.0.1:1"}}, options); err == nil {
 			t.Errorf("a front with %+v was made", options)
