@@ -87,7 +87,8 @@ func (e *Engine[Tx]) Do(ctx context.Context, c Command, work Work[Tx]) (Result, 
 	return e.replay(ctx, call, record)
 }
 
-// Once is Do for work without an outcome: a message's consumer, whose key is the message's identity.
+// Once is Do for work without an outcome: a message's consumer, whose key is the message's identity. Acknowledge the
+// message where it returns nil; at any error, ErrInFlight included, let it be delivered again.
 func (e *Engine[Tx]) Once(ctx context.Context, c Command, work func(ctx context.Context, tx Tx) error) error {
 	_, err := e.Do(ctx, c, func(ctx context.Context, tx Tx) (Outcome, error) { return Outcome{}, work(ctx, tx) })
 	return err

@@ -1,6 +1,11 @@
 package onceward
 
-import "errors"
+import (
+	"context"
+	"errors"
+	"regexp"
+	"strings"
+)
 
 // What a caller of the engine branches on with errors.Is.
 var (
@@ -17,6 +22,8 @@ var (
 	ErrNotCommitted = errors.New("onceward: the transaction did not commit")
 	// ErrUnavailable: the store could not be reached or could not take the attempt now; nothing was written.
 	ErrUnavailable = errors.New("onceward: the store is unavailable")
+	// ErrSchema: the store's tables are missing or old: run the store's Migrate. Trying again does not help.
+	ErrSchema = errors.New("onceward: the store's tables are missing or old: run the store's Migrate")
 	// ErrAborted: the attempt that a duplicate waited for ended by panic or runtime.Goexit; it was rolled back.
 	ErrAborted = errors.New("onceward: the attempt was aborted and rolled back")
 	// ErrUntouched: the work wrote nothing through its transaction (see Options.FailUntouched). The record stands.
@@ -60,3 +67,28 @@ func (e *Error) Error() string { return e.Err.Error() + " (" + e.Operation + ", 
 
 // Unwrap gives the cause.
 func (e *Error) Unwrap() error { return e.Err }
+
+// sentinels are the reasons that may be told: their texts are constants.
+var sentinels = []error{
+	ErrInFlight, ErrKeyReused, ErrExpired, ErrCommitUnresolved, ErrNotCommitted, ErrUnavailable, ErrSchema, ErrAborted, ErrUntouched,
+	ErrOutcomeTooLarge, ErrMeaning, ErrTaken, ErrCommitUnknown, ErrCollision, ErrTxEnded, context.Canceled, context.DeadlineExceeded,
+}
+
+var sqlState = regexp.MustCompile(`^[0-9A-Z]{5}$`)
+
+// Reason is what may be logged of err: the package's sentinels that it matches, and the SQLSTATE of a driver's error (one
+// with a method SQLState() string). A work's or a driver's own text may quote what the caller sent, and is left out.
+// Empty where nothing is known of it.
+func Reason(err error) string {
+	var reasons []string
+	for _, sentinel := range sentinels {
+		if errors.Is(err, sentinel) {
+			reasons = append(reasons, sentinel.Error())
+		}
+	}
+	var driver interface{ SQLState() string }
+	if errors.As(err, &driver) && sqlState.MatchString(driver.SQLState()) {
+		reasons = append(reasons, "SQLSTATE "+driver.SQLState())
+	}
+	return strings.Join(reasons, "; ")
+}

@@ -77,9 +77,9 @@ func observeEvent(ctx context.Context, o Observer, event *Event) (context.Contex
 	}
 }
 
-// SlogObserver logs each step's end: the ordinary ones, a work's own errors, duplicates in flight and callers that hung
-// up at debug level, replays and resolved commits at info, refusals, missed transactions and unresolved commits at
-// warning, a store's failures at error level.
+// SlogObserver logs each step's end: the ordinary ones, a work's own errors, malformed requests, duplicates in flight,
+// callers that hung up and skipped fronts at debug level, replays and resolved commits at info, refusals, missed
+// transactions and unresolved commits at warning, a store's failures at error level. Of an error it logs the Reason.
 func SlogObserver(logger *slog.Logger) Observer { return slogObserver{logger} }
 
 type slogObserver struct{ logger *slog.Logger }
@@ -108,21 +108,12 @@ func (o slogObserver) End(ctx context.Context, e Event) {
 	o.logger.LogAttrs(ctx, level, "onceward", attrs...)
 }
 
-// sentinels are the reasons that may be logged: their texts are this package's own. A work's or a driver's error may
-// quote what the caller sent, so it is named by its step only.
-var sentinels = []error{
-	ErrInFlight, ErrKeyReused, ErrExpired, ErrCommitUnresolved, ErrNotCommitted, ErrUnavailable, ErrAborted, ErrUntouched,
-	ErrOutcomeTooLarge, ErrMeaning, ErrTaken, ErrCommitUnknown, ErrCollision, ErrTxEnded, context.Canceled, context.DeadlineExceeded,
-}
-
 func reasonOf(e Event) string {
 	if e.Err == nil {
 		return ""
 	}
-	for _, sentinel := range sentinels {
-		if errors.Is(e.Err, sentinel) {
-			return sentinel.Error()
-		}
+	if reason := Reason(e.Err); reason != "" {
+		return reason
 	}
 	return "the " + string(e.Step) + " failed"
 }
@@ -132,7 +123,7 @@ func levelOf(e Event) slog.Level {
 	case errors.Is(e.Err, ErrKeyReused), errors.Is(e.Err, ErrCommitUnresolved), errors.Is(e.Err, ErrExpired),
 		errors.Is(e.Err, ErrOutcomeTooLarge), e.Note == NoteUntouched:
 		return slog.LevelWarn
-	case errors.Is(e.Err, context.Canceled), e.Note == NoteSkipped: // a front that is down fails every call
+	case errors.Is(e.Err, context.Canceled), errors.Is(e.Err, ErrMeaning), e.Note == NoteSkipped: // a front that is down fails every call
 		return slog.LevelDebug
 	case e.Err != nil && !errors.Is(e.Err, ErrInFlight) && e.Step != StepRun && e.Step != StepIdentify:
 		return slog.LevelError

@@ -185,7 +185,9 @@ func TestSlogObserverLevels(t *testing.T) {
 	}{
 		{onceward.Event{Step: onceward.StepIdentify}, slog.LevelDebug},
 		{onceward.Event{Step: onceward.StepIdentify, Err: onceward.ErrMeaning}, slog.LevelDebug},
+		{onceward.Event{Step: onceward.StepReplay, Err: onceward.ErrMeaning}, slog.LevelDebug},
 		{onceward.Event{Step: onceward.StepClaim}, slog.LevelDebug},
+		{onceward.Event{Step: onceward.StepClaim, Err: errFront, Note: onceward.NoteSkipped}, slog.LevelDebug},
 		{onceward.Event{Step: onceward.StepClaim, Err: onceward.ErrInFlight}, slog.LevelDebug},
 		{onceward.Event{Step: onceward.StepClaim, Err: context.Canceled}, slog.LevelDebug},
 		{onceward.Event{Step: onceward.StepClaim, Err: context.DeadlineExceeded}, slog.LevelError},
@@ -210,6 +212,30 @@ func TestSlogObserverLevels(t *testing.T) {
 		o.End(o.Start(t.Context(), c.event), c.event)
 		if !strings.Contains(log.String(), "level="+c.want.String()) {
 			t.Errorf("%+v is logged as %s, want %v", c.event, strings.TrimSpace(log.String()), c.want)
+		}
+	}
+}
+
+// stateError is a driver's error.
+type stateError string
+
+func (stateError) Error() string      { return "Key (s3cret) already exists" }
+func (e stateError) SQLState() string { return string(e) }
+
+func TestReasonIsSafeToLog(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{nil, ""},
+		{errWork, ""},
+		{fmt.Errorf("%w: s3cret", onceward.ErrUnavailable), onceward.ErrUnavailable.Error()},
+		{fmt.Errorf("%w: %w", onceward.ErrUnavailable, context.DeadlineExceeded), onceward.ErrUnavailable.Error() + "; " + context.DeadlineExceeded.Error()},
+		{fmt.Errorf("%w: %w", onceward.ErrSchema, stateError("42P01")), onceward.ErrSchema.Error() + "; SQLSTATE 42P01"},
+		{stateError("s3cret"), ""},
+	} {
+		if got := onceward.Reason(c.err); got != c.want {
+			t.Errorf("%v: %q, want %q", c.err, got, c.want)
 		}
 	}
 }

@@ -51,7 +51,8 @@ const (
 // KindBytesMax bounds an outcome's Kind.
 const KindBytesMax = 32
 
-// Outcome is what is stored and answered again. The engine never looks inside. Data is shared by all who are answered
+// Outcome is what is stored and answered again. The engine never looks inside: only who wrote Data, named by Kind, reads
+// it (of Kind "json" it is what Run's work returned, of Kind "http" httponce's own encoding of an answer). Data is shared by all who are answered
 // in this process: nobody may change it, the work that returned it included.
 type Outcome struct {
 	Kind string // who understands Data: "json", "http", …; at most KindBytesMax bytes

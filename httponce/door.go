@@ -187,6 +187,9 @@ func (d *Door[Tx]) refuse(v *visit, err error) {
 	if engine := (*onceward.Error)(nil); errors.As(err, &engine) {
 		id = engine.ID
 	}
+	if f != nil {
+		id = v.id()
+	}
 	answer := (*Answer)(nil)
 	switch {
 	case errors.As(err, &answer):
@@ -265,5 +268,9 @@ func (d *Door[Tx]) recover(v *visit) {
 		panic(value)
 	}
 	d.report(v, &PanicError{Value: value, Stack: debug.Stack()})
-	v.send(d.render(v, internal.answer(""), ""), "", nil)
+	id := ""
+	if v.ran {
+		id = v.id()
+	}
+	v.send(d.render(v, internal.answer(""), id), id, nil)
 }

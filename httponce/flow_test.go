@@ -224,8 +224,11 @@ func TestFailureIsReportedOnce(t *testing.T) {
 	g := s.gated(&onceward.Operation{Name: "wait.v1", Wait: time.Minute})
 	first, follower := s.following(g)
 	g.end <- errors.New("boom")
-	(<-first).want(t, 500, "internal")
+	failed := (<-first).want(t, 500, "internal")
 	(<-follower).want(t, 500, "internal")
+	if id := failed.header.Get(httponce.HeaderID); id == "" || !strings.Contains(failed.body, id) {
+		t.Errorf("the answer does not name the result: %v %s", failed.header, failed.body)
+	}
 	if len(s.reports) != 1 {
 		t.Errorf("reported %d times", len(s.reports))
 	}
@@ -330,6 +333,12 @@ func TestExpiredKeyIsClaimedAnewOrRefused(t *testing.T) {
 	}
 }
 
+// sqlError is a driver's error with this SQLSTATE.
+type sqlError string
+
+func (e sqlError) Error() string    { return "the driver's text, which may quote what the caller sent" }
+func (e sqlError) SQLState() string { return string(e) }
+
 func TestStoreThatFailsIsUnavailable(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -340,6 +349,10 @@ func TestStoreThatFailsIsUnavailable(t *testing.T) {
 	}{
 		{"down", fmt.Errorf("dial tcp 10.0.0.7: %w", onceward.ErrUnavailable), 503, "unavailable"},
 		{"collision", onceward.ErrCollision, 500, "internal"},
+		{"schema", onceward.ErrSchema, 500, "internal"},
+		{"deadlock", sqlError("40P01"), 503, "not_committed"},
+		{"serialization", fmt.Errorf("store: %w", sqlError("40001")), 503, "not_committed"},
+		{"another state", sqlError("23505"), 500, "internal"},
 	} {
 		s := newService(t, setup{})
 		s.orders(create)
@@ -468,6 +481,9 @@ func TestPanicIsA500AndRolledBack(t *testing.T) {
 			return nil
 		})
 		answer := s.post("k", book).want(t, 500, "internal")
+		if id := answer.header.Get(httponce.HeaderID); id == "" || !strings.Contains(answer.body, id) {
+			t.Errorf("%s: the answer does not name the result: %v %s", name, answer.header, answer.body)
+		}
 		if strings.Contains(answer.body, "4111") || strings.Contains(answer.body, "goroutine") || strings.Contains(answer.body, "half") {
 			t.Errorf("%s: %s", name, answer.body)
 		}

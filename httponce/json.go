@@ -15,16 +15,18 @@ import (
 )
 
 // JSON serves an operation whose input is the request's body as JSON. The input is decoded and validated before anything
-// is claimed: an unknown member, a wrong type, text after the input, or an error of its method Validate() error, if it
-// has one, is answered with 400 (or the *Answer that Validate's error is or wraps). The body is taken as JSON whatever its
-// Content-Type says; a Content-Encoding is refused with 415. CallFrom(ctx) is the handler's Call.
+// is claimed: an unknown member, two that differ in case only (encoding/json does not look at case), a wrong type, text
+// after the input, or an error of its method Validate() error, if it has one, is answered with 400 (or the *Answer that
+// Validate's error is or wraps). An integer must be written as one: 2.0 has the meaning of 2, but encoding/json does not
+// take it. The body is taken as JSON whatever its Content-Type says; a Content-Encoding is refused with 415. CallFrom(ctx)
+// is the handler's Call.
 //
 // The handler's answer and error are treated as those of Handle; a nil answer is 204. An In of type struct{} takes a
 // request without a body as well. JSON panics if the operation is not valid.
 func JSON[In, Tx any](d *Door[Tx], op *onceward.Operation, h func(ctx context.Context, tx Tx, in In) (*Answer, error)) http.Handler {
 	d.admit(op)
 	return &route[Tx]{
-		door: d, operation: op, safe: http.HandlerFunc(noSafeMethod), decode: decode[In],
+		door: d, operation: op, safe: http.HandlerFunc(noSafeMethod), decode: decoder[In](),
 		run: func(tx Tx, v *visit, call *Call) (*reply, error) {
 			in, err := v.take()
 			if err != nil {
@@ -52,15 +54,18 @@ func (v *visit) declare() error {
 	return nil
 }
 
-func decode[In any](body []byte) (any, error) {
-	var value In
-	if err := decodeJSON(body, &value); err != nil {
-		return nil, err
+func decoder[In any]() func(body []byte) (any, error) {
+	names := namesOf(reflect.TypeFor[In]())
+	return func(body []byte) (any, error) {
+		var value In
+		if err := decodeJSON(body, &value, names); err != nil {
+			return nil, err
+		}
+		if err := validate(&value); err != nil {
+			return nil, err
+		}
+		return value, nil
 	}
-	if err := validate(&value); err != nil {
-		return nil, err
-	}
-	return value, nil
 }
 
 func validate[In any](value *In) error {
@@ -78,7 +83,7 @@ func validate[In any](value *In) error {
 	return bodyInvalid.answer(sentence(err.Error()))
 }
 
-func decodeJSON[In any](body []byte, value *In) error {
+func decodeJSON[In any](body []byte, value *In, names map[string]bool) error {
 	switch trimmed := bytes.TrimLeft(body, " \t\r\n"); {
 	case len(trimmed) == 0 && reflect.TypeFor[In]() == reflect.TypeFor[struct{}]():
 		return nil
@@ -95,6 +100,9 @@ func decodeJSON[In any](body []byte, value *In) error {
 	if _, err := d.Token(); err != io.EOF {
 		return bodyInvalid.answer(fmt.Sprintf("The body has text after the JSON value, at byte %d.", d.InputOffset()))
 	}
+	if one, other := twins(body, names); one != "" {
+		return bodyInvalid.answer(fmt.Sprintf("The members %.80q and %.80q differ in case only. Send one of them.", one, other))
+	}
 	return nil
 }
 
@@ -105,6 +113,9 @@ func faultOf(err error) string {
 	switch {
 	case errors.As(err, &wrong):
 		what, _, _ := strings.Cut(wrong.Value, " ")
+		if what == "number" && isInteger(wrong.Type) {
+			what = "one beyond its range or with a fraction or an exponent"
+		}
 		if wrong.Field == "" {
 			return fmt.Sprintf("The body must be %s, not %s.", jsonName(wrong.Type), what)
 		}
@@ -136,11 +147,13 @@ func jsonName(t reflect.Type) string {
 	case reflect.Pointer:
 		return jsonName(t.Elem())
 	}
-	if t.Kind() >= reflect.Int && t.Kind() <= reflect.Uintptr {
+	if isInteger(t) {
 		return fmt.Sprintf("an integer of %d bits", t.Bits())
 	}
 	return "another value"
 }
+
+func isInteger(t reflect.Type) bool { return t.Kind() >= reflect.Int && t.Kind() <= reflect.Uintptr }
 
 // sentence makes a sentence of an error's text, which by custom begins small and has no full stop.
 func sentence(text string) string {

@@ -35,8 +35,8 @@ type Options struct {
 	// which is answered with 500. Defaults to nil: it knows none.
 	Failure func(error) *Answer
 	// Report is told of what was answered with 500 for want of a better answer: a handler's error that Failure does not
-	// know, or a *PanicError. Its text may quote what the caller sent. Defaults to logging its Go types, the operation and
-	// the public id with slog.Default.
+	// know, or a *PanicError. Its text may quote what the caller sent. Defaults to logging its Go types, its
+	// onceward.Reason, the operation and the public id with slog.Default.
 	Report func(*http.Request, error)
 
 	// Statuses of the conflicts. Each zero field defaults to that of Draft07.
@@ -145,6 +145,9 @@ func orDefault[T comparable](value, other T) T {
 // report is the default of Options.Report.
 func report(r *http.Request, err error) {
 	attrs := []slog.Attr{slog.String("type", typesOf(err))}
+	if reason := onceward.Reason(err); reason != "" {
+		attrs = append(attrs, slog.String("reason", reason))
+	}
 	if call, ok := r.Context().Value(callKey{}).(*Call); ok {
 		attrs = append(attrs, slog.String("operation", call.Operation.Name), slog.String("id", call.ID().Public()))
 	}

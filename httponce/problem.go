@@ -108,6 +108,10 @@ var (
 		code: "internal", status: http.StatusInternalServerError, title: "The request failed",
 		detail: "The service failed while it changed something, and what it changed may stand. Look for the result before the request is sent again.",
 	}
+	notCommitted = kind{
+		code: "not_committed", status: http.StatusServiceUnavailable, title: "The request was not carried out",
+		detail: "Nothing was changed. Send the request again with the same Idempotency-Key.", retry: true,
+	}
 	answerTooLarge = kind{
 		code: "answer_too_large", status: http.StatusInternalServerError, title: "The answer is too large",
 		detail: "The service's answer exceeds its own limit; nothing was changed.",
@@ -127,10 +131,7 @@ var table = []struct {
 		code: "unresolved", status: http.StatusServiceUnavailable, title: "The outcome is not known yet",
 		detail: "Whether the request was carried out could not be learned in time. Send it again with the same Idempotency-Key; it will not be carried out twice.", retry: true,
 	}},
-	{onceward.ErrNotCommitted, kind{
-		code: "not_committed", status: http.StatusServiceUnavailable, title: "The request was not carried out",
-		detail: "Nothing was changed. Send the request again with the same Idempotency-Key.", retry: true,
-	}},
+	{onceward.ErrNotCommitted, notCommitted},
 	{onceward.ErrUnavailable, kind{
 		code: "unavailable", status: http.StatusServiceUnavailable, title: "The service is unavailable",
 		detail: "The store cannot be reached. Send the request again with the same Idempotency-Key.", retry: true,
@@ -172,6 +173,8 @@ func (o *Options) kindOf(op *onceward.Operation, err error) (k kind, known bool)
 		}, true
 	case errors.Is(err, onceward.ErrTxEnded): // above all others: it must invite no retry
 		return endedByWork, false
+	case conflicted(err):
+		return notCommitted, true
 	}
 	for _, row := range table {
 		if errors.Is(err, row.err) {
@@ -179,6 +182,12 @@ func (o *Options) kindOf(op *onceward.Operation, err error) (k kind, known bool)
 		}
 	}
 	return internal, false
+}
+
+// conflicted: the database rolled the work back in favour of another one, by a deadlock or a serialization failure.
+func conflicted(err error) bool {
+	var driver interface{ SQLState() string }
+	return errors.As(err, &driver) && (driver.SQLState() == "40P01" || driver.SQLState() == "40001")
 }
 
 // problems are the statuses of the problems that an operation's callers meet, by code.

@@ -272,13 +272,15 @@ func TestInputIsValidatedBeforeTheClaim(t *testing.T) {
 		{`[]`, "The body must be an object, not array."},
 		{`{"sku":1}`, `The member "sku" must be a string, not number.`},
 		{`{"sku":"A","quantity":"secret"}`, `The member "quantity" must be an integer of 64 bits, not string.`},
-		{`{"sku":"A","quantity":2.5}`, `The member "quantity" must be an integer of 64 bits, not number.`},
+		{`{"sku":"A","quantity":2.5}`, `The member "quantity" must be an integer of 64 bits, not one beyond its range or with a fraction or an exponent.`},
 		{`{"lines":[{"cents":true}]}`, `The member "lines.cents" must be an integer of 64 bits, not bool.`},
 		{`{"sku":"A","colour":"red"}`, `The member "colour" is not known here.`},
 		{`{"sku":"A"}{}`, "The body has text after the JSON value, at byte 12."},
 		{`{"sku":"A"} x`, "The body has text after the JSON value, at byte 12."},
 		{`{"sku":"A","quantity":-1}`, "The quantity must not be negative."},
 		{`{"sku":"A","sku":"B"}`, "The request's json cannot be read: duplicate member."},
+		{`{"sku":"A","quantity":1,"Quantity":1000}`, `The members "quantity" and "Quantity" differ in case only. Send one of them.`},
+		{`{"lines":[{"cents":1,"\u0043ents":1000}]}`, `The members "cents" and "Cents" differ in case only. Send one of them.`},
 		{"{\"sku\":\"\xff\"}", "The request's json cannot be read: invalid UTF-8."},
 	} {
 		answer := s.post("k", c.body)

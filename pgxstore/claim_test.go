@@ -273,7 +273,7 @@ func TestSchemaIsMissing(t *testing.T) {
 	_, find := store.Find(t.Context(), want)
 	_, sweep := store.Sweep(t.Context(), 0, 1)
 	for step, err := range map[string]error{"claim": claim, "find": find, "sweep": sweep, "check": pgxstore.Check(t.Context(), pool)} {
-		if err == nil || !strings.Contains(err.Error(), "pgxstore.Migrate") || errors.Is(err, onceward.ErrUnavailable) {
+		if err == nil || !errors.Is(err, onceward.ErrSchema) || errors.Is(err, onceward.ErrUnavailable) {
 			t.Errorf("%s: the error does not say what to do: %v", step, err)
 		}
 	}

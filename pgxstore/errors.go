@@ -65,7 +65,7 @@ func failure(step string, err error) error {
 	case server == nil: // the network's or the context's
 		return fmt.Errorf("%w: %s: %w", onceward.ErrUnavailable, step, err)
 	case server.Code == codeUndefinedTable, server.Code == codeUndefinedColumn:
-		return fmt.Errorf("pgxstore: %s: the schema is missing or old, or not in the search_path: run pgxstore.Migrate: %w", step, scrub(err))
+		return fmt.Errorf("%w, or set the search_path: pgxstore: %s: %w", onceward.ErrSchema, step, scrub(err))
 	case staleStatement(server) && server.Code != codeNotSupported:
 		return fmt.Errorf("pgxstore: %s: a prepared statement got lost between two transactions, as behind PgBouncer: set default_query_exec_mode=exec: %w", step, scrub(err))
 	case unavailable(server):

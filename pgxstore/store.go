@@ -4,6 +4,11 @@
 // needs no round trip more than the caller's own transaction would. The primary key of onceward_record decides; an
 // advisory lock keeps a duplicate from running the work in vain. The tables are made by Migrate and are found by the
 // connection's search_path.
+//
+// A work runs at READ COMMITTED, whatever the default is, and cannot change that: lock what it reads and decides by (SELECT
+// … FOR UPDATE, in one order everywhere). It is never run a second time by itself: a deadlock (SQLSTATE 40P01) rolls it back
+// and is returned, which httponce answers with 503 and Retry-After. An attempt holds one connection of the pool from the
+// claim to the commit; duplicates in the process hold none.
 package pgxstore
 
 import (

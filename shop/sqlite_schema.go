@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,16 +14,16 @@ import (
 	_ "modernc.org/sqlite" // the driver
 
 	"github.com/onceward/onceward/internal/migration"
+	"github.com/onceward/onceward/sqlitestore"
 )
 
 // openSchema opens an existing SQLite file on a connection of its own: sqlitestore's writer is for works.
 func openSchema(path string) (*sql.DB, error) {
-	path, err := filepath.Abs(path)
+	source, err := sqlitestore.Source(path)
 	if err != nil {
 		return nil, err
 	}
-	name := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: "mode=rw&_busy_timeout=5000&_txlock=immediate&_synchronous=FULL"}
-	db, err := sql.Open("sqlite", name.String())
+	db, err := sql.Open("sqlite", source)
 	if err != nil {
 		return nil, err
 	}

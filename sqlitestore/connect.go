@@ -21,9 +21,24 @@ const walBytesMax = 16 << 20
 // connector connects to the file at path. Each connection waits for locks by itself, enforces foreign keys, and refuses
 // what corrupts a file (SQLITE_DBCONFIG_DEFENSIVE).
 func connector(path string, o Options, more ...string) (driver.Connector, error) {
-	name, err := fileURI(path)
+	name, err := source(path, o, more...)
 	if err != nil {
 		return nil, err
+	}
+	return sqlite.NewConnector(name)
+}
+
+// Source is the data source name for a *sql.DB of the application's own on the file at path, which must exist:
+// sql.Open("sqlite", source). It has the settings of the store's connections, so that a commit there is as durable; its
+// transactions begin with the lock for writing, for which they wait up to 5 s.
+func Source(path string) (string, error) {
+	return source(path, Options{}.withDefaults(), "mode=rw", "_txlock=immediate")
+}
+
+func source(path string, o Options, more ...string) (string, error) {
+	name, err := fileURI(path)
+	if err != nil {
+		return "", err
 	}
 	parameters := append([]string{
 		fmt.Sprintf("_busy_timeout=%d", o.BusyTimeout.Milliseconds()),
@@ -31,7 +46,7 @@ func connector(path string, o Options, more ...string) (driver.Connector, error)
 		"_pragma=fullfsync(1)", "_pragma=checkpoint_fullfsync(1)",
 		fmt.Sprintf("_pragma=journal_size_limit(%d)", walBytesMax),
 	}, more...)
-	return sqlite.NewConnector(name + "?" + strings.Join(parameters, "&"))
+	return name + "?" + strings.Join(parameters, "&"), nil
 }
 
 // fileURI names path so that no character of it means anything else.

@@ -6,7 +6,8 @@
 //	engine, err := onceward.New(store, onceward.Options{})
 //
 // One connection writes, and only the store has it: works run one at a time, in turn, each in its own BEGIN IMMEDIATE …
-// COMMIT. The application reads through [Store.Reader] and writes in its works. An engine's Do inside a work waits for
+// COMMIT. The application reads through [Store.Reader] and writes in its works. Its own tables, and writes without a
+// command, go through a *sql.DB that it opens itself with [Source]; they take their turn by SQLite's lock on the file. An engine's Do inside a work waits for
 // the turn that its own caller has, until Options.QueueTimeout ends it: use Join there.
 //
 // # What a work may do

@@ -37,9 +37,12 @@ func explain(err error) error {
 		lib.SQLITE_PROTOCOL, lib.SQLITE_READONLY:
 		return fmt.Errorf("%w: %w", onceward.ErrUnavailable, err)
 	case lib.SQLITE_ERROR:
-		if strings.Contains(err.Error(), "no such table: main."+table) {
-			return fmt.Errorf("%w: the file has no records yet: run the store's Migrate: %w", onceward.ErrUnavailable, err)
+		if strings.Contains(err.Error(), "no such table: main."+table) || strings.Contains(err.Error(), "no such column: ") {
+			return fmt.Errorf("%w: %w", onceward.ErrSchema, err)
 		}
+	}
+	if err.Error() == "sql: database is closed" { // database/sql has no name for it
+		return errClosed
 	}
 	if errors.Is(err, driver.ErrBadConn) {
 		return fmt.Errorf("%w: %w", onceward.ErrUnavailable, err)

@@ -2,6 +2,7 @@ package sqlitestore_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -254,8 +255,10 @@ func TestCloseWaitsForTheAttempt(t *testing.T) {
 	if effects(t, path, "k") != 1 || effects(t, path, "late") != 0 {
 		t.Errorf("effects: k %d, late %d", effects(t, path, "k"), effects(t, path, "late"))
 	}
-	if _, err := engine.Do(t.Context(), place.For(caller, "late", nil), writes("late")); err == nil {
-		t.Error("a closed store took an attempt")
+	_, err := engine.Do(t.Context(), place.For(caller, "late", nil), writes("late"))
+	_, found := engine.Find(t.Context(), place.For(caller, "late", nil))
+	if !errors.Is(err, onceward.ErrUnavailable) || !errors.Is(found, onceward.ErrUnavailable) {
+		t.Errorf("a closed store: Do %v, Find %v", err, found)
 	}
 }
 
@@ -285,7 +288,7 @@ func TestErrorsAreDiscreet(t *testing.T) {
 			t.Errorf("error %d: %v", i, err)
 		}
 	}
-	if !strings.Contains(errs[2].Error(), "Migrate") {
+	if !errors.Is(errs[2], onceward.ErrSchema) || errors.Is(errs[2], onceward.ErrUnavailable) {
 		t.Errorf("without a schema: %v", errs[2])
 	}
 }
@@ -389,5 +392,40 @@ func TestSuspectCommitIsOverwritten(t *testing.T) {
 	}
 	if fails(); version() != after {
 		t.Error("it was committed twice")
+	}
+}
+
+// The application's own connection waits for a work's lock, and its rows are there for the next work.
+func TestSourceIsForTheApplicationsOwnWrites(t *testing.T) {
+	t.Parallel()
+	store, path := fresh(t, sqlitestore.Options{})
+	source, err := sqlitestore.Source(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := sql.Open("sqlite", source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = own.Close() }()
+	end, wrote := hold(t, store, "k"), make(chan error)
+	go func() {
+		_, err := own.ExecContext(t.Context(), "CREATE TABLE mine (id INTEGER PRIMARY KEY)")
+		wrote <- err
+	}()
+	select {
+	case err := <-wrote:
+		t.Errorf("a write beside a work did not wait: %v", err)
+	case <-time.After(20 * time.Millisecond): // it waits
+	}
+	if err := errors.Join(end(nil), <-wrote); err != nil {
+		t.Fatal(err)
+	}
+	var synchronous int
+	if err := own.QueryRowContext(t.Context(), "PRAGMA synchronous").Scan(&synchronous); err != nil || synchronous != 2 {
+		t.Errorf("synchronous is %d, %v; want FULL", synchronous, err)
+	}
+	if _, err := sqlitestore.Source(":memory:"); err == nil {
+		t.Error("a database in memory has a source")
 	}
 }

@@ -130,7 +130,8 @@ func invitation(at net.Addr, database string) string {
 		"Place an order:\n\n  " + post + ` -d '{"sku":"BOOK","quantity":2}'` + "\n\n" +
 		"Send it again, as after a timeout (the same order, the same answer):\n\n  " + post + ` -d '{"sku":"BOOK","quantity":2}'` + "\n\n" +
 		"Send something else under that key (refused):\n\n  " + post + ` -d '{"sku":"BOOK","quantity":3}'` + "\n\n" +
-		"Ctrl-C ends it.\n"
+		"The other callers are demo-acme-bob and demo-globex-carol: under the same key each has an order of his own.\n" +
+		"Ctrl-C ends it when the running requests are answered; a second one ends it at once.\n"
 }
 
 // reachable is an address that a client on this machine can use.
