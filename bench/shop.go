@@ -86,6 +86,15 @@ func (s *Shop) open(ctx context.Context) (err error) {
 	return err
 }
 
+// With is the shop with another engine, as another process has it: with these options and a memory of its own.
+func (s *Shop) With(options onceward.Options) (*Shop, error) {
+	engine, err := onceward.New(pgxstore.New(s.Pool), options)
+	if err != nil {
+		return nil, err
+	}
+	return &Shop{Pool: s.Pool, Engine: engine, outcome: s.outcome, network: func() {}}, nil
+}
+
 // Database is the name of the shop's database.
 func (s *Shop) Database() string { return s.Pool.Config().ConnConfig.Database }
 
@@ -107,12 +116,23 @@ func (s *Shop) Bare(ctx context.Context) error {
 
 // Once places an order under a new key: the same insert, run by the engine.
 func (s *Shop) Once(ctx context.Context) error {
-	return s.do(ctx, NewOrder(s.NewKey()), place)
+	return s.Place(ctx, s.NewKey())
 }
 
 // Hot places an order under a key that others may ask for at the same time; the work is held up by hold.
 func (s *Shop) Hot(ctx context.Context, key string, hold func()) error {
 	return s.do(ctx, hotOrder.For(Caller, key, meaning), func(ctx context.Context, tx pgx.Tx) error {
+		hold()
+		return place(ctx, tx)
+	})
+}
+
+// Place asks for the order under key.
+func (s *Shop) Place(ctx context.Context, key string) error { return s.do(ctx, NewOrder(key), place) }
+
+// Hasty asks for the order under key, without waiting where another attempt runs; the work is held up by hold.
+func (s *Shop) Hasty(ctx context.Context, key string, hold func()) error {
+	return s.do(ctx, NewOrder(key), func(ctx context.Context, tx pgx.Tx) error {
 		hold()
 		return place(ctx, tx)
 	})

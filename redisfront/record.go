@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -81,7 +80,9 @@ func uvarint(s string) (uint64, int) {
 
 // lockValue is what the lock of an attempt holds: "fingerprint:ownerToken", the fingerprint as "version.digest".
 func lockValue(want *onceward.Record) string {
-	return fmt.Sprintf("%x.%x:%x", uint32(want.Fingerprint.Version), want.Fingerprint.Canonical, want.Attempt)
+	b := strconv.AppendUint(make([]byte, 0, 128), uint64(want.Fingerprint.Version), 16)
+	b = hex.AppendEncode(append(b, '.'), want.Fingerprint.Canonical[:])
+	return string(hex.AppendEncode(append(b, ':'), want.Attempt[:]))
 }
 
 // holderOf is the fingerprint in a lock's value.
