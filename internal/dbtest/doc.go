@@ -10,8 +10,9 @@
 //		url := dbtest.Database(t) // postgres://…, empty, gone when the test ends
 //	}
 //
-// [Database] is what most tests want: a database of their own on a server that the whole test process shares. [StartPostgres] is for
-// tests that crash or pause their server, [NewProxy] for tests that cut the network.
+// [Database] and [MariaDBDatabase] are what most tests want: a database of their own on a server that the whole test process shares.
+// [StartPostgres], [StartMariaDB] and [StartRedis] are for tests that crash or pause their server, [NewProxy] for tests that cut the
+// network.
 //
 // The package uses the standard library only, so that it costs the root module no dependency. It is made for Linux; on other
 // systems servers run too, but outlive a test process that is killed.
