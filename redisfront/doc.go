@@ -9,4 +9,6 @@
 // idem:lock:{operation}:{id} the fingerprint and the token of the attempt that runs. The id is the digest of operation,
 // scope and key; neither of these is in a key's name. Reading the result and taking the lock is one script, and so is writing
 // the result and deleting the lock if it is still ours, so that a request costs two round trips and a replay one.
+//
+// Business data that lie in Redis alone are another matter, for which there is no engine here: see the example RedisAlone.
 package redisfront
