@@ -16,10 +16,10 @@ LOGS     := .cache/logs
 
 SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: help setup test lint bench gates demo fuzz
+.PHONY: help setup test lint bench gates demo demo-full fuzz
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## install the database servers that the tests need (Debian, Ubuntu)
 	@scripts/setup
@@ -48,6 +48,11 @@ gates: setup ## measure the speed that onceward promises; fails when a promise i
 
 demo: ## start the demo shop on http://127.0.0.1:8080
 	@go run ./cmd/onceward demo
+
+demo-full: setup ## start the demo shop on private servers, PostgreSQL and Redis
+	@mkdir -p .cache
+	@go build -o .cache/onceward ./cmd/onceward
+	@go run ./internal/demofull .cache/onceward
 
 fuzz: ## run the fuzz targets for longer (FUZZTIME=1800 seconds in all)
 	@FUZZTIME=$(FUZZTIME) scripts/fuzz

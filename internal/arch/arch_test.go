@@ -50,6 +50,7 @@ var places = map[string]place{
 
 	"internal/arch":      {},
 	"internal/dbtest":    {},
+	"internal/demofull":  {imports: "internal/dbtest"},
 	"internal/jcstest":   {imports: "fingerprint", testModule: true},
 	"internal/migration": {},
 }
