@@ -31,6 +31,7 @@ var places = map[string]place{
 	"fingerprint": {},
 	"httponce":    {imports: ". fingerprint"},
 	"conform":     {},
+	"onceclient":  {},
 
 	"memstore":    {imports: ". fingerprint"},
 	"sqlstore":    {imports: ". fingerprint internal/migration"},
