@@ -49,7 +49,7 @@ type Shop struct {
 	Engine *onceward.Engine[pgx.Tx]
 
 	outcome onceward.Outcome
-	keys    atomic.Int64
+	keys    *atomic.Int64
 	network func()
 }
 
@@ -64,7 +64,7 @@ func openShop(ctx context.Context, url string, conns int, network func()) (*Shop
 	if err != nil {
 		return nil, err
 	}
-	s := &Shop{Pool: pool, network: network, outcome: onceward.Outcome{Kind: "http", Data: make([]byte, answerHeaders+answerBody)}}
+	s := &Shop{Pool: pool, network: network, keys: new(atomic.Int64), outcome: onceward.Outcome{Kind: "http", Data: make([]byte, answerHeaders+answerBody)}}
 	for i := range s.outcome.Data { // no run of one byte, that a compressed column could make short
 		s.outcome.Data[i] = byte(' ' + i*i%95)
 	}
@@ -92,7 +92,21 @@ func (s *Shop) With(options onceward.Options) (*Shop, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Shop{Pool: s.Pool, Engine: engine, outcome: s.outcome, network: func() {}}, nil
+	return &Shop{Pool: s.Pool, Engine: engine, outcome: s.outcome, keys: s.keys, network: func() {}}, nil
+}
+
+// Process is the shop as another process has it: with a pool of its own, as large, and an engine on that.
+func (s *Shop) Process(ctx context.Context) (*Shop, error) {
+	pool, err := pgxpool.NewWithConfig(ctx, s.Pool.Config())
+	if err != nil {
+		return nil, err
+	}
+	engine, err := onceward.New(pgxstore.New(pool), onceward.Options{})
+	if err != nil {
+		pool.Close()
+		return nil, err
+	}
+	return &Shop{Pool: pool, Engine: engine, outcome: s.outcome, keys: s.keys, network: func() {}}, nil
 }
 
 // Database is the name of the shop's database.

@@ -15,7 +15,6 @@ const (
 	frontCallers   = 32
 	replayKeys     = 500
 	replayCallers  = 8
-	hotProcesses   = 3
 	frontHotWaves  = 10
 	frontHotFollow = 200
 )
