@@ -14,6 +14,7 @@ const ContractPath = "/.well-known/idempotency"
 // Contracted is a Door of any transaction type.
 type Contracted interface {
 	contract() []contract
+	lookup(w http.ResponseWriter, r *http.Request) bool
 }
 
 // contract is one operation's part of what the doors promise.

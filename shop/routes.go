@@ -19,13 +19,14 @@ func (s *service[Tx]) routes(checkouts, purchases *httponce.Door[Tx]) http.Handl
 	mux.Handle("/orders/{id}", methods{http.MethodGet: s.authenticated(s.get)})
 	mux.Handle("/api/orders", methods{http.MethodPost: httponce.JSON(purchases, createAPIOrder, s.purchaseOnce)})
 	mux.Handle(httponce.ContractPath, methods{http.MethodGet: httponce.Contract(checkouts, purchases)})
+	mux.Handle(httponce.LookupPath, methods{http.MethodGet: httponce.Lookup(checkouts, purchases)})
 	mux.Handle("/healthz", methods{http.MethodGet: http.HandlerFunc(healthy)})
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { send(w, errNoRoute) })
 	return s.recovered(mux)
 }
 
 var errNoRoute = refuse(http.StatusNotFound, "route_unknown", "There is nothing here",
-	"The shop answers /orders, /orders/{id}, /api/orders, /healthz and "+httponce.ContractPath+".")
+	"The shop answers /orders, /orders/{id}, /api/orders, /idempotency/{operation}, /healthz and "+httponce.ContractPath+".")
 
 // methods are what one path takes. OPTIONS is answered for all paths alike, before anybody is asked who he is: a
 // browser's preflight carries neither a token nor a key.
