@@ -54,5 +54,8 @@ demo-full: setup ## start the demo shop on private servers, PostgreSQL and Redis
 	@go build -o .cache/onceward ./cmd/onceward
 	@go run ./internal/demofull .cache/onceward
 
+features: setup ## have the suites write the README's tables of what the stores and the adapters do
+	@ONCEWARD_FEATURES=write go test -p 1 -count 1 -run '^(TestStore|TestMemstore|TestConform.*)$$' $(PACKAGES) | grep -v 'no test'
+
 fuzz: ## run the fuzz targets for longer (FUZZTIME=1800 seconds in all)
 	@FUZZTIME=$(FUZZTIME) scripts/fuzz

@@ -60,17 +60,34 @@ type route[Tx any] struct {
 }
 
 // ServeHTTP implements http.Handler.
-func (t *route[Tx]) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	switch r.Method {
-	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
+func (t *route[Tx]) ServeHTTP(w http.ResponseWriter, r *http.Request) { _ = t.pass(w, r, false) }
+
+// pass answers a request; an adapter's, unless the handler failed with an error of its own: that is returned, and nothing
+// is written.
+func (t *route[Tx]) pass(w http.ResponseWriter, r *http.Request, adapter bool) error {
+	if safe(r.Method) {
 		t.safe.ServeHTTP(w, r)
-		return
+		return nil
 	}
 	v := enter(t.operation, w, r)
 	defer t.door.recover(v)
-	if err := t.serve(v); err != nil {
-		t.door.refuse(v, err)
+	err := t.serve(v)
+	if err == nil {
+		return nil
 	}
+	if own := handlers(err); own != nil && adapter {
+		return own
+	}
+	t.door.refuse(v, err)
+	return nil
+}
+
+func safe(method string) bool {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
+		return true
+	}
+	return false
 }
 
 // serve takes the visit through the engine; its errors are still to be answered.
@@ -149,6 +166,19 @@ func (f *failure) Error() string {
 
 // Unwrap gives the handler's error.
 func (f *failure) Unwrap() error { return f.cause }
+
+// handlers is the handler's error in err if nobody but its framework has an answer for it, or nil. An error that came
+// from the engine, or from this package, is theirs to answer wherever it passed through.
+func handlers(err error) error {
+	f := (*failure)(nil)
+	switch {
+	case !errors.As(err, &f) || f.refusal != nil:
+		return nil
+	case errors.As(err, new(*onceward.Error)), errors.Is(err, onceward.ErrTxEnded), errors.Is(err, errAnswerTooLarge):
+		return nil
+	}
+	return f.cause
+}
 
 // replay answers with what an earlier attempt recorded.
 func (d *Door[Tx]) replay(v *visit, result onceward.Result) error {

@@ -18,7 +18,17 @@ func (d *Door[Tx]) Handle(op *onceward.Operation, h func(w http.ResponseWriter, 
 	return d.route(op, h, http.HandlerFunc(noSafeMethod))
 }
 
-func (d *Door[Tx]) route(op *onceward.Operation, h func(w http.ResponseWriter, r *http.Request, tx Tx) error, safe http.Handler) http.Handler {
+// Adapt is Handle for the adapter of a framework that answers its handlers' errors itself, after them: what it returns
+// serves a request and returns the handler's error, once it is rolled back and forgotten, with nothing written. That is
+// an error that is no *Answer and that Options.Failure does not know, be it a context's or the database's; Options.Report
+// is not told of it. The duplicates that waited for the handler get the same error. Whatever else happens is answered,
+// and nil is returned.
+func (d *Door[Tx]) Adapt(op *onceward.Operation, h func(w http.ResponseWriter, r *http.Request, tx Tx) error) func(w http.ResponseWriter, r *http.Request) error {
+	route := d.route(op, h, http.HandlerFunc(noSafeMethod))
+	return func(w http.ResponseWriter, r *http.Request) error { return route.pass(w, r, true) }
+}
+
+func (d *Door[Tx]) route(op *onceward.Operation, h func(w http.ResponseWriter, r *http.Request, tx Tx) error, safe http.Handler) *route[Tx] {
 	d.admit(op)
 	return &route[Tx]{door: d, operation: op, safe: safe, run: func(tx Tx, v *visit, call *Call) (*reply, error) {
 		w := newHeld(v.out.Header(), d.options.AnswerBytesMax)

@@ -11,13 +11,14 @@ import (
 
 	"github.com/onceward/onceward"
 	"github.com/onceward/onceward/internal/dbtest"
+	"github.com/onceward/onceward/internal/features"
 	"github.com/onceward/onceward/pgxstore"
 	"github.com/onceward/onceward/storetest"
 )
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
-func TestStore(t *testing.T) { storetest.Run(t, harness) }
+func TestStore(t *testing.T) { features.Store(t, "pgxstore", harness) }
 
 func BenchmarkStore(b *testing.B) { storetest.Benchmark(b, harness) }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/internal/features"
 	"github.com/onceward/onceward/sqlitestore"
 	"github.com/onceward/onceward/sqlstore"
 	"github.com/onceward/onceward/storetest"
@@ -18,7 +19,7 @@ var lacks = []storetest.Feature{storetest.Processes, storetest.ParallelAttempts,
 
 func TestStore(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, harness, lacks...)
+	features.Store(t, "sqlitestore", harness, lacks...)
 }
 
 func BenchmarkStore(b *testing.B) { storetest.Benchmark(b, harness) }

@@ -78,3 +78,10 @@ const (
 	// Arbiter: the record's key is unique in the database even where the claim's lock has failed.
 	Arbiter Feature = "the key is unique where a lock has failed"
 )
+
+// Features are all of them, in the order of the documentation's table.
+func Features() []Feature {
+	return []Feature{
+		Processes, ParallelAttempts, NoticesUntouched, JoinCommitsWithCaller, GuardedTx, RawEnd, Statements, LostCommit, Arbiter,
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/internal/features"
 	"github.com/onceward/onceward/memstore"
 	"github.com/onceward/onceward/storetest"
 )
@@ -77,7 +78,7 @@ func open(testing.TB) storetest.Harness[*tx] {
 }
 
 func TestMemstore(t *testing.T) {
-	storetest.Run(t, open, storetest.Processes, storetest.NoticesUntouched, storetest.JoinCommitsWithCaller,
+	features.Store(t, "memstore", open, storetest.Processes, storetest.NoticesUntouched, storetest.JoinCommitsWithCaller,
 		storetest.GuardedTx, storetest.RawEnd, storetest.Statements, storetest.Arbiter)
 }
 

@@ -49,15 +49,19 @@ var places = map[string]place{
 	"bench":        {imports: "*"},
 	"bench/gates":  {imports: "*"},
 
-	"internal/arch":      {},
-	"internal/dbtest":    {},
-	"internal/demofull":  {imports: "internal/dbtest"},
-	"internal/jcstest":   {imports: "fingerprint", testModule: true},
-	"internal/migration": {},
+	"internal/arch":        {},
+	"internal/conformtest": {imports: ". httponce memstore conform internal/features"},
+	"internal/features":    {imports: "conform storetest"},
+	"internal/dbtest":      {},
+	"internal/demofull":    {imports: "internal/dbtest"},
+	"internal/jcstest":     {imports: "fingerprint", testModule: true},
+	"internal/migration":   {},
 }
 
 // testsImport are the folders that test files may import besides those of their folder's line.
-var testsImport = []string{"storetest", "oncetest", "memstore", "internal/dbtest"}
+var testsImport = []string{
+	"storetest", "oncetest", "memstore", "conform", "internal/dbtest", "internal/conformtest", "internal/features",
+}
 
 // TestImports fails on an import arrow that places does not allow, and on a folder that has no line there.
 func TestImports(t *testing.T) {
