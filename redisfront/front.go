@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -38,10 +39,11 @@ type Front struct {
 	options Options
 	breaker *gobreaker.CircuitBreaker[[]rueidis.RedisMessage]
 
-	mu      sync.Mutex
 	connect rueidis.ClientOption
-	client  rueidis.Client // nil until it is connected
-	closed  bool
+	client  atomic.Pointer[rueidis.Client] // nil until it is connected
+
+	mu     sync.Mutex // while it connects
+	closed bool
 
 	why struct {
 		sync.Mutex
@@ -77,8 +79,9 @@ func New(connect rueidis.ClientOption, options Options) (*Front, error) {
 func (f *Front) Close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.closed = true; f.client != nil {
-		f.client.Close()
+	f.closed = true
+	if client := f.client.Load(); client != nil {
+		(*client).Close()
 	}
 }
 
@@ -162,51 +165,55 @@ func (f *Front) run(ctx context.Context, timeout time.Duration, script *rueidis.
 	return answer, nil
 }
 
-// within makes a call that nobody cancels and that is not waited for any longer than timeout, whatever the client is at:
-// connecting may take it longer.
+// within makes a call that nobody cancels and that takes no longer than timeout.
 func (f *Front) within(ctx context.Context, timeout time.Duration, call func(context.Context, rueidis.Client) rueidis.RedisResult) ([]rueidis.RedisMessage, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
-	type answer struct {
-		messages []rueidis.RedisMessage
-		err      error
+	client, err := f.connected(ctx)
+	if err != nil {
+		return nil, err
 	}
-	answered := make(chan answer, 1)
-	go func() {
-		client, err := f.connected()
-		if err != nil {
-			answered <- answer{err: err}
-			return
-		}
-		result := call(ctx, client)
-		messages, err := result.ToArray()
-		if err != nil && result.Error() == nil {
-			err = nil // an answer that is no list
-		}
-		answered <- answer{messages, err}
-	}()
+	result := call(ctx, client)
+	if err := result.Error(); err != nil {
+		return nil, err
+	}
+	list, _ := result.ToArray() // nothing where the answer is no list
+	return list, nil
+}
+
+// connected returns the client. The first who want it have it made, and wait for that as long as they may: connecting to a
+// server that hangs takes longer. Redis being away then is a failure like any other.
+func (f *Front) connected(ctx context.Context) (rueidis.Client, error) {
+	if client := f.client.Load(); client != nil {
+		return *client, nil
+	}
+	made := make(chan error, 1)
+	go func() { made <- f.makeClient() }()
 	select {
-	case a := <-answered:
-		return a.messages, a.err
+	case err := <-made:
+		if err != nil {
+			return nil, err
+		}
+		return *f.client.Load(), nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 }
 
-// connected returns the client. Redis being away when it is first wanted is a failure like any other.
-func (f *Front) connected() (_ rueidis.Client, err error) {
+func (f *Front) makeClient() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
 	case f.closed:
-		return nil, errClosed
-	case f.client == nil:
-		f.client, err = rueidis.NewClient(f.connect)
-		if err != nil {
-			f.client = nil // NewClient may return one that is not connected
-		}
+		return errClosed
+	case f.client.Load() != nil:
+		return nil
 	}
-	return f.client, err
+	client, err := rueidis.NewClient(f.connect)
+	if err == nil {
+		f.client.Store(&client)
+	}
+	return err
 }
 
 // answers tells whether Redis is there: an error of its own, about one key or for want of room, costs no time.
