@@ -50,6 +50,8 @@ type Result struct {
 // Do answers c: it runs work and records its outcome, or replays the outcome that an earlier attempt recorded. A work's
 // own error is returned as it is, to the caller and to the duplicates that waited for it; errors of the engine are an
 // *Error around one of the package's sentinels. A cancelled ctx reaches the work, but never the saving or rolling back.
+// Do inside a work is an attempt of its own, which stands or falls alone and needs a second connection while the work
+// holds its own; use Join there.
 func (e *Engine[Tx]) Do(ctx context.Context, c Command, work Work[Tx]) (Result, error) {
 	call, err := e.identify(ctx, c)
 	if err != nil {
@@ -114,6 +116,10 @@ func (e *Engine[Tx]) join(ctx context.Context, tx Tx, c Command, work Work[Tx]) 
 	call, err := e.identify(ctx, c)
 	if err != nil {
 		return Result{}, err
+	}
+	if call.record != nil { // an earlier attempt's, which is committed; the claim is not complete then
+		defer call.release()
+		return e.replay(ctx, call, call.record)
 	}
 	attempt, record, err := e.store.Join(ctx, tx, &call.want)
 	if err != nil {

@@ -145,6 +145,32 @@ func TestMemoryComparesMeanings(t *testing.T) {
 }
 
 // A duplicate may miss the memory just before the first attempt is remembered. What it reads then is the same entry.
+// A record that was erased in the store lives on in memory for a while. A join that finds it there must not claim with
+// what memory spared it: the digest of its meaning, without which no retry would be the same again.
+func TestJoinIsAnsweredFromMemory(t *testing.T) {
+	store := newProbe()
+	e, c := newEngine(t, store, onceward.Options{}), hasty.For(alice, "k", "two books")
+	work := func(context.Context, *tx) (string, error) { return "accepted", nil }
+	if got, err := onceward.Run(t.Context(), e, c, work); err != nil || got != "accepted" {
+		t.Fatalf("Run: %q, %v", got, err)
+	}
+	if n, err := store.Store.Sweep(t.Context(), -2*hasty.Retention, 10); n != 1 || err != nil {
+		t.Fatalf("erasing: %d records, %v", n, err)
+	}
+	got, err := onceward.Join(t.Context(), e, new(tx), c, func(context.Context, *tx) (string, error) {
+		t.Error("the work ran; Do would have been answered from memory")
+		return "", errWork
+	})
+	if err != nil || got != "accepted" {
+		t.Errorf("Join: %q, %v", got, err)
+	}
+	_, err = onceward.Join(t.Context(), e, new(tx), hasty.For(alice, "k", "three books"), work)
+	wantError(t, err, onceward.ErrKeyReused)
+	if record, err := store.Find(t.Context(), &onceward.Record{ID: c.ID(), Operation: hasty.Name, Scope: alice, Key: "k"}); record != nil || err != nil {
+		t.Errorf("the store has %+v, %v", record, err)
+	}
+}
+
 func TestMemoryKeepsOneEntryOfAKey(t *testing.T) {
 	store, c := newProbe(), key(1)
 	var e *onceward.Engine[*tx]

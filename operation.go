@@ -50,7 +50,8 @@ type Operation struct {
 	// Wait is how long a duplicate waits for a running first attempt before it is told ErrInFlight. At most a minute.
 	// Defaults to 0: it is told at once.
 	Wait time.Duration
-	// Per says whose the keys are. Defaults to Principal.
+	// Per says whose the keys are. It is part of what identifies a command: under another Per, as under another Name, a
+	// retry does not find the record of before and runs again. Defaults to Principal.
 	Per Per
 	// RefuseExpired is how long after its retention a key is refused with ErrExpired. Defaults to 0: an expired key may
 	// be claimed anew.
