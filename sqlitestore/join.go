@@ -196,7 +196,9 @@ type inWork struct {
 
 func (w inWork) guard() *workTx { return w.session.guard() }
 
-func (w inWork) context(ctx context.Context) (context.Context, error) { return w.session.before(ctx) }
+func (w inWork) context(ctx context.Context) (context.Context, error) {
+	return w.session.before(ctx, "")
+}
 
 func (w inWork) alone(f func(x executor) error) error {
 	return w.session.alone(w.tx, func() error { return f(w.session.writer) })

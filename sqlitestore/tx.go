@@ -46,7 +46,7 @@ func (s *session) guard() *workTx {
 
 // before gives a statement its context: one that ends with ctx's deadline, or with the session's, but not when ctx is
 // cancelled (see the package's comment).
-func (s *session) before(ctx context.Context) (context.Context, error) {
+func (s *session) before(ctx context.Context, _ string) (context.Context, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

@@ -14,8 +14,8 @@ var ErrPrepare = errors.New("sqlstore: a work's transaction does not prepare sta
 
 // Hooks let a store watch over each statement of a Guard. Either may be nil.
 type Hooks struct {
-	// Before gives the context that the statement runs under, or refuses the statement.
-	Before func(ctx context.Context) (context.Context, error)
+	// Before gives the context that the statement query runs under, or refuses the statement.
+	Before func(ctx context.Context, query string) (context.Context, error)
 	// After sees the error of a statement, nil included, and gives the one that the work gets.
 	After func(err error) error
 }
@@ -62,7 +62,7 @@ func (g *Guard) Alone(f func(tx Tx) error) error {
 
 // ExecContext implements Tx.
 func (g *Guard) ExecContext(ctx context.Context, query string, args ...any) (result sql.Result, err error) {
-	err = g.statement(ctx, func(ctx context.Context) (err error) {
+	err = g.statement(ctx, query, func(ctx context.Context) (err error) {
 		result, err = g.inner.ExecContext(ctx, query, args...)
 		return err
 	})
@@ -71,7 +71,7 @@ func (g *Guard) ExecContext(ctx context.Context, query string, args ...any) (res
 
 // QueryContext implements Tx. Rows that the work does not close are closed when it ends.
 func (g *Guard) QueryContext(ctx context.Context, query string, args ...any) (rows *sql.Rows, err error) {
-	err = g.statement(ctx, func(ctx context.Context) (err error) {
+	err = g.statement(ctx, query, func(ctx context.Context) (err error) {
 		if rows, err = g.inner.QueryContext(ctx, query, args...); err == nil {
 			g.track(rows)
 		}
@@ -82,7 +82,7 @@ func (g *Guard) QueryContext(ctx context.Context, query string, args ...any) (ro
 
 // QueryRowContext implements Tx. The row is read at once, so that one that is never scanned leaves nothing open.
 func (g *Guard) QueryRowContext(ctx context.Context, query string, args ...any) (read *sql.Row) {
-	err := g.statement(ctx, func(ctx context.Context) error {
+	err := g.statement(ctx, query, func(ctx context.Context) error {
 		rows, err := g.inner.QueryContext(ctx, query, args...)
 		if err != nil {
 			return err
@@ -99,14 +99,14 @@ func (g *Guard) QueryRowContext(ctx context.Context, query string, args ...any) 
 // PrepareContext refuses with ErrPrepare.
 func (g *Guard) PrepareContext(context.Context, string) (*sql.Stmt, error) { return nil, ErrPrepare }
 
-func (g *Guard) statement(ctx context.Context, send func(ctx context.Context) error) (err error) {
+func (g *Guard) statement(ctx context.Context, query string, send func(ctx context.Context) error) (err error) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	if g.ended != nil {
 		return g.ended
 	}
 	if g.hooks.Before != nil {
-		if ctx, err = g.hooks.Before(ctx); err != nil {
+		if ctx, err = g.hooks.Before(ctx, query); err != nil {
 			return err
 		}
 	}

@@ -185,7 +185,7 @@ func TestGuardHooks(t *testing.T) {
 	var seen []error
 	type key struct{}
 	g, _ := guarded(t, Hooks{
-		Before: func(ctx context.Context) (context.Context, error) {
+		Before: func(ctx context.Context, _ string) (context.Context, error) {
 			if ctx.Value(key{}) != nil {
 				return nil, refused
 			}
@@ -222,7 +222,7 @@ func TestGuardEndWaits(t *testing.T) {
 	f.block = make(chan struct{})
 	var queries sync.WaitGroup
 	started := make(chan struct{})
-	g.hooks.Before = func(ctx context.Context) (context.Context, error) {
+	g.hooks.Before = func(ctx context.Context, _ string) (context.Context, error) {
 		close(started)
 		return ctx, nil
 	}

@@ -35,6 +35,7 @@ var places = map[string]place{
 
 	"memstore":    {imports: ". fingerprint"},
 	"sqlstore":    {imports: ". fingerprint internal/migration"},
+	"mysqlstore":  {imports: ". fingerprint internal/migration sqlstore"},
 	"pgxstore":    {imports: ". fingerprint internal/migration"},
 	"sqlitestore": {imports: ". fingerprint internal/migration sqlstore"},
 
