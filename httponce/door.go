@@ -205,7 +205,8 @@ var replayedValue = []string{"true"}
 // refuse answers what was not carried out, or not for this caller.
 func (d *Door[Tx]) refuse(v *visit, err error) {
 	f := (*failure)(nil)
-	if errors.As(err, &f) && f.refusal != nil {
+	ended := errors.Is(err, onceward.ErrTxEnded) // what the work did may stand: no refusal, which would say that it does not
+	if errors.As(err, &f) && f.refusal != nil && !ended {
 		keep := d.keeps
 		if f.by == v {
 			keep = nil
@@ -222,6 +223,8 @@ func (d *Door[Tx]) refuse(v *visit, err error) {
 	}
 	answer := (*Answer)(nil)
 	switch {
+	case ended:
+		answer = d.failed(v, err)
 	case errors.As(err, &answer):
 		id = "" // the request is at fault: it has no result
 	case errors.Is(err, onceward.ErrMeaning):
@@ -253,7 +256,10 @@ func (d *Door[Tx]) failed(v *visit, err error) *Answer {
 	case known:
 	case !errors.As(err, &f):
 		d.report(v, err)
-	case f.by == v: // a failure that is shared is told by the one that ran the work
+	case f.by != v: // a failure that is shared is told by the one that ran the work
+	case f.refusal != nil:
+		d.report(v, err)
+	default:
 		d.report(v, f.cause)
 	}
 	answer := k.answer("")

@@ -61,6 +61,14 @@ var misdeeds = []struct {
 		_ = s.exec(r.Context(), "COMMIT")
 		return nil
 	}), end{status: http.StatusInternalServerError, code: "internal", effects: 1}, stands},
+	{
+		"a raw COMMIT and a refusal", after(func(r *http.Request, s session) error {
+			_ = s.exec(r.Context(), "COMMIT")
+			return httponce.Refuse(http.StatusConflict, nil)
+		}),
+		end{status: http.StatusInternalServerError, code: "internal", effects: 1},
+		end{status: http.StatusConflict},
+	},
 	{"a raw COMMIT and a new BEGIN", after(func(r *http.Request, s session) error {
 		_ = s.exec(r.Context(), "COMMIT")
 		_ = s.exec(r.Context(), "BEGIN")
