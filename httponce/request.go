@@ -49,29 +49,35 @@ func (v *visit) readBody(bytesMax int) ([]byte, error) {
 	case length == 0 || v.in.Body == nil:
 		return nil, nil
 	case length > int64(bytesMax):
-		return nil, tooLarge(bytesMax)
+		return nil, tooLarge(int64(bytesMax))
 	case length > 0 && length <= roomBytesMax:
 		if int(length) > cap(v.room) {
 			v.room = make([]byte, length)
 		}
 		b := v.room[:length]
 		if _, err := io.ReadFull(v.in.Body, b); err != nil {
-			return nil, bodyIncomplete.answer("")
+			return nil, unread(err)
 		}
 		return b, nil
 	}
 	// MaxBytesReader has the server close the connection of a caller who goes on.
 	b, err := io.ReadAll(http.MaxBytesReader(v.out, v.in.Body, int64(bytesMax)))
-	switch {
-	case err != nil && errors.As(err, new(*http.MaxBytesError)):
-		return nil, tooLarge(bytesMax)
-	case err != nil || int64(len(b)) < length:
-		return nil, bodyIncomplete.answer("")
+	if err != nil || int64(len(b)) < length {
+		return nil, unread(err)
 	}
 	return b, nil
 }
 
-func tooLarge(bytesMax int) *Answer {
+// unread answers a body that could not be read to its end. The bound that it met may be another's, an outer
+// http.MaxBytesHandler's.
+func unread(err error) *Answer {
+	if bound := (*http.MaxBytesError)(nil); errors.As(err, &bound) {
+		return tooLarge(bound.Limit)
+	}
+	return bodyIncomplete.answer("")
+}
+
+func tooLarge(bytesMax int64) *Answer {
 	return bodyTooLarge.answer(fmt.Sprintf("Send at most %d bytes.", bytesMax))
 }
 
@@ -99,8 +105,9 @@ func (o *Options) mean(v *visit) {
 // path, the path itself is taken: rather two meanings for one than one for two.
 func pathValues(r *http.Request) []string {
 	pattern := r.Pattern
-	if pattern == "" || strings.HasSuffix(pattern, "/") || strings.ContainsAny(pattern, "*:") {
-		return []string{"", r.URL.Path}
+	path, cut := sentPath(r)
+	if cut || pattern == "" || strings.HasSuffix(pattern, "/") || strings.ContainsAny(pattern, "*:") {
+		return []string{"", path}
 	}
 	var values []string
 	for {
@@ -110,16 +117,26 @@ func pathValues(r *http.Request) []string {
 		}
 		end := start + strings.IndexByte(pattern[start:], '}')
 		if end < start {
-			return []string{"", r.URL.Path}
+			return []string{"", path}
 		}
 		name, many := strings.CutSuffix(pattern[start+1:end], "...")
 		value := r.PathValue(name)
 		switch {
 		case value == "" && !many && name != "$":
-			return []string{"", r.URL.Path}
+			return []string{"", path}
 		case name != "$":
 			values = append(values, name, value)
 		}
 		pattern = pattern[end+1:]
 	}
+}
+
+// sentPath is the path that the client sent. Something before the route may have cut it, as http.StripPrefix does: then
+// the pattern does not tell what it was cut from, which may be a tenant's name.
+func sentPath(r *http.Request) (path string, cut bool) {
+	sent, _, _ := strings.Cut(r.RequestURI, "?")
+	if !strings.HasPrefix(sent, "/") || sent == r.URL.Path || sent == r.URL.EscapedPath() {
+		return r.URL.Path, false
+	}
+	return sent, true
 }

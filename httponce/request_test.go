@@ -187,6 +187,22 @@ func TestBodyTooLargeIsNotClaimed(t *testing.T) {
 	}
 }
 
+// A smaller bound outside of the door is told as what it is.
+func TestBodyBeyondAnothersBound(t *testing.T) {
+	t.Parallel()
+	s := newService(t, setup{})
+	handler := s.door.Handle(create, func(http.ResponseWriter, *http.Request, *ledgerTx) error { return nil })
+	s.mux.Handle("POST /bounded", http.MaxBytesHandler(handler, 64))
+	for _, length := range []int64{65, -1} {
+		r := s.request("k", "")
+		r.URL.Path, r.ContentLength, r.Body = "/bounded", length, io.NopCloser(strings.NewReader(strings.Repeat("x", 65)))
+		if answer := s.do(r).want(t, 413, "body_too_large"); !strings.Contains(answer.body, "at most 64 bytes") {
+			t.Errorf("the answer is %s", answer.body)
+		}
+	}
+	s.wantClaims(0)
+}
+
 func TestLargeBodyIsRead(t *testing.T) {
 	t.Parallel()
 	s := newService(t, setup{})
@@ -388,6 +404,17 @@ func TestF18PathQueryAndMethodCount(t *testing.T) {
 		if !send(key, "POST", c.first).want(t, 200, "").replayed() {
 			t.Errorf("%s is not itself", c.first)
 		}
+	}
+	// A tenant's name that was cut off before the route is a part of the path all the same.
+	inner := http.NewServeMux()
+	inner.Handle("POST /orders", handler)
+	s.mux.HandleFunc("/tenants/{tenant}/", func(w http.ResponseWriter, r *http.Request) {
+		http.StripPrefix("/tenants/"+r.PathValue("tenant"), inner).ServeHTTP(w, r)
+	})
+	send("cut", "POST", "/tenants/a/orders").want(t, 200, "")
+	send("cut", "POST", "/tenants/b/orders").want(t, 422, "key_reused")
+	if !send("cut", "POST", "/tenants/a/orders").want(t, 200, "").replayed() {
+		t.Error("a path that was cut is not itself")
 	}
 	send("q", "POST", "/orders/1/lines?a=1&b=2").want(t, 200, "")
 	if !send("q", "POST", "/orders/1/lines?b=2&a=%31").want(t, 200, "").replayed() {
