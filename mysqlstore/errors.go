@@ -94,7 +94,7 @@ func failure(step string, err error) error {
 	case readOnly(err):
 		return fmt.Errorf("%w: %s: %w", errReadOnly, step, scrub(err))
 	case server.Number == codeNoTable, server.Number == codeUnknownColumn:
-		return fmt.Errorf("mysqlstore: %s: the schema is missing or old: run mysqlstore.Migrate: %w", step, scrub(err))
+		return fmt.Errorf("%w: mysqlstore: %s: %w", onceward.ErrSchema, step, scrub(err))
 	case server.Number == codeStatementBased:
 		return fmt.Errorf("mysqlstore: %s: the server's binlog_format must be MIXED or ROW: %w", step, scrub(err))
 	case slices.Contains(unavailable, server.Number):

@@ -12,6 +12,7 @@ import (
 
 	"github.com/onceward/onceward"
 	"github.com/onceward/onceward/internal/dbtest"
+	"github.com/onceward/onceward/internal/features"
 	"github.com/onceward/onceward/mysqlstore"
 	"github.com/onceward/onceward/sqlstore"
 	"github.com/onceward/onceward/storetest"
@@ -25,11 +26,11 @@ func TestMain(m *testing.M) {
 // lacks: the claim is the record's own row, so that it cannot fail where the key would still decide.
 var lacks = []storetest.Feature{storetest.Arbiter}
 
-func TestStore(t *testing.T) { storetest.Run(t, harness(nil), lacks...) }
+func TestStore(t *testing.T) { features.Store(t, "mysqlstore", harness(nil), lacks...) }
 
-// TestStoreOneByOne: a plain data source name, as the driver's manual has it. Each statement is a round trip, and those with
-// arguments are prepared.
-func TestStoreOneByOne(t *testing.T) { storetest.Run(t, harness(plain), lacks...) }
+// TestStoreOneByOne is the same again with a plain data source name, as the driver's manual has it: each statement is a round
+// trip, and those with arguments are prepared.
+func TestStoreOneByOne(t *testing.T) { storetest.Run[sqlstore.Tx](t, harness(plain), lacks...) }
 
 func BenchmarkStore(b *testing.B) { storetest.Benchmark(b, harness(nil)) }
 
