@@ -23,7 +23,7 @@ type place struct {
 
 // places has a line for every folder with Go files. A line may stand here before its folder exists. Arrows point one way:
 //
-//	cmd, bench → shop → httponce, the stores → root → fingerprint
+//	cmd, bench → shop → adapters → httponce, the stores → root → fingerprint
 //
 // There is no arrow from one store to another, except to the code that the database/sql stores share.
 var places = map[string]place{
@@ -40,6 +40,8 @@ var places = map[string]place{
 	"sqlitestore": {imports: ". fingerprint internal/migration sqlstore"},
 
 	"redisfront": {imports: ". fingerprint"},
+
+	"adapters/ginonce": {imports: ". httponce"},
 
 	"storetest": {imports: ". fingerprint"},
 	"oncetest":  {imports: ". fingerprint memstore"},
