@@ -41,7 +41,8 @@ var places = map[string]place{
 
 	"redisfront": {imports: ". fingerprint"},
 
-	"adapters/ginonce": {imports: ". httponce"},
+	"adapters/echoonce": {imports: ". httponce"},
+	"adapters/ginonce":  {imports: ". httponce"},
 
 	"storetest": {imports: ". fingerprint"},
 	"oncetest":  {imports: ". fingerprint memstore"},
