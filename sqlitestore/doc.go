@@ -36,5 +36,7 @@
 // The log is in WAL mode with synchronous=FULL: a commit returns after its fsync (on macOS F_FULLFSYNC), so that an
 // answered command outlives the power, as far as the disk keeps what it has confirmed. A virtual disk or a drive with a
 // volatile cache that ignores flushes breaks that promise, for every database. Back up with VACUUM INTO, or copy the file
-// while no process has it open; a copy of the file alone, without its -wal, may lack the last commits.
+// while no process has it open; a copy of the file alone, without its -wal, may lack the last commits. The file and its
+// log stay where they are while the store is open: once one of them was deleted or replaced, as by a restored backup,
+// nothing is committed any more, and every attempt is an onceward.ErrUnavailable.
 package sqlitestore

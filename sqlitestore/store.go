@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,6 +16,7 @@ import (
 
 // Store is an onceward.Store on one SQLite file, for concurrent use.
 type Store struct {
+	path    string // absolute
 	options Options
 	queue   queue
 	claims  claims
@@ -52,8 +54,11 @@ func (s *Store) openPools(path string) error {
 	if err != nil {
 		return err
 	}
-	read, err := connector(path, s.options, "_query_only=1")
+	read, err := connector(path, s.options, "mode=rw", "_query_only=1") // never makes the file
 	if err != nil {
+		return err
+	}
+	if s.path, err = filepath.Abs(path); err != nil {
 		return err
 	}
 	s.writerPool, s.records = sql.OpenDB(write), sql.OpenDB(read)
@@ -102,7 +107,7 @@ func (s *Store) take(ctx context.Context) error {
 		_ = s.writer.close()
 	}
 	var err error
-	if s.writer, err = openWriter(ctx, s.writerPool, s.options); err != nil {
+	if s.writer, err = openWriter(ctx, s.writerPool, s.path, s.options); err != nil {
 		s.queue.give()
 	}
 	return err

@@ -17,6 +17,8 @@ import (
 // writer is the connection that writes. Who has the turn has it.
 type writer struct {
 	conn       *sql.Conn
+	path       string
+	location   location // known from the first transaction on, which opens the log
 	statements map[string]*sql.Stmt
 
 	// The connection's callbacks read and write these, on the goroutine whose statement calls back.
@@ -30,12 +32,12 @@ type writer struct {
 }
 
 // openWriter takes db's connection and puts the file in WAL mode.
-func openWriter(ctx context.Context, db *sql.DB, o Options) (*writer, error) {
+func openWriter(ctx context.Context, db *sql.DB, path string, o Options) (*writer, error) {
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("sqlitestore: open: %w", explain(err))
 	}
-	w := &writer{conn: conn, statements: map[string]*sql.Stmt{}}
+	w := &writer{conn: conn, path: path, statements: map[string]*sql.Stmt{}}
 	if err = enterWAL(ctx, conn, o.BusyTimeout); err == nil {
 		err = conn.Raw(w.watch)
 	}
@@ -125,6 +127,14 @@ func (w *writer) begin(ctx context.Context) error {
 		w.rollback() // the driver reports a context that ends as the lock is won, and leaves the transaction open
 		return explain(err)
 	}
+	if w.location.known() {
+		return nil
+	}
+	var err error
+	if w.location, err = locate(w.path); err != nil {
+		w.rollback()
+		return fmt.Errorf("%w: %w", onceward.ErrUnavailable, err)
+	}
 	return nil
 }
 
@@ -151,6 +161,10 @@ func (w *writer) settle(ctx context.Context) error {
 // commit ends the transaction. No context may interrupt it: the driver would then report a commit that took effect as an
 // error. Its time is that of an fsync. After an error the transaction is rolled back.
 func (w *writer) commit() error {
+	if err := w.location.check(); err != nil {
+		w.rollback()
+		return err
+	}
 	w.ending.Store(true)
 	defer w.ending.Store(false)
 	_, err := w.ExecContext(context.Background(), "COMMIT")
