@@ -2,7 +2,6 @@ package pgxstore
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"time"
@@ -11,21 +10,11 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/internal/postgres"
 )
 
-// The transaction's kind is said and not inherited: under another default isolation the snapshot could be older than the
-// claim and miss the winner, and a standby has to refuse.
+// beginAttempt is postgres.Begin in pgx's words.
 var beginAttempt = pgx.TxOptions{IsoLevel: pgx.ReadCommitted, AccessMode: pgx.ReadWrite}
-
-// The lock and the record are read by two statements: one that did both would read by a snapshot from before the lock.
-const (
-	tryLock = `SELECT pg_try_advisory_xact_lock($1::bigint), now(), set_config('idle_in_transaction_session_timeout', $2::text, true)`
-
-	// The time-out of our own wait is over before the work begins; what it was is kept meanwhile in a setting.
-	limitLock   = `SELECT set_config('onceward.lock_timeout', current_setting('lock_timeout'), true), set_config('lock_timeout', $1::text, true)`
-	awaitLock   = `SELECT pg_advisory_xact_lock($1::bigint)`
-	unlimitLock = `SELECT set_config('lock_timeout', current_setting('onceward.lock_timeout'), true)`
-)
 
 // look is what the first round trip found.
 type look struct {
@@ -76,7 +65,7 @@ func (s *Store) lookOnce(ctx context.Context, conn *pgxpool.Conn, want *onceward
 	found := &look{}
 	batch := &pgx.Batch{}
 	batch.BeginTx(beginAttempt)
-	batch.Queue(tryLock, lockKey(want.ID), s.idle).QueryRow(func(row pgx.Row) error {
+	batch.Queue(postgres.TryLock, postgres.LockKey(want.ID), s.idle).QueryRow(func(row pgx.Row) error {
 		return row.Scan(&found.locked, &found.began, nil)
 	})
 	found.queueSelect(batch, want)
@@ -93,20 +82,20 @@ func (s *Store) await(ctx context.Context, conn *pgxpool.Conn, want *onceward.Re
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), wait+s.options.ClaimTimeout)
 	defer cancel()
 	batch := &pgx.Batch{}
-	batch.Queue(limitLock, milliseconds(wait))
-	batch.Queue(awaitLock, lockKey(want.ID))
-	batch.Queue(unlimitLock)
+	batch.Queue(postgres.LimitLock, postgres.Milliseconds(wait))
+	batch.Queue(postgres.AwaitLock, postgres.LockKey(want.ID))
+	batch.Queue(postgres.UnlimitLock)
 	found.queueSelect(batch, want)
 	err := conn.SendBatch(ctx, batch).Close()
 	// The server's statement_timeout may be shorter than the wait.
-	if server := pgError(err); server != nil && (server.Code == codeLockNotAvailable || server.Code == codeQueryCanceled) {
+	if server := pgError(err); server != nil && (server.Code == postgres.LockNotAvailable || server.Code == postgres.QueryCanceled) {
 		return fmt.Errorf("%w: %w", onceward.ErrInFlight, scrub(err))
 	}
 	return err
 }
 
 func (l *look) queueSelect(batch *pgx.Batch, want *onceward.Record) {
-	batch.Queue(selectRecord, uuid(want.ID)).QueryRow(func(row pgx.Row) (err error) {
+	batch.Queue(postgres.SelectRecord, uuid(want.ID)).QueryRow(func(row pgx.Row) (err error) {
 		l.record, err = readRecord(row, want)
 		return err
 	})
@@ -122,6 +111,3 @@ func (s *Store) abandon(ctx context.Context, conn *pgxpool.Conn, err error) {
 	}
 	leave(ctx, conn)
 }
-
-// lockKey is the advisory lock of an id. Two ids that share one would only take turns.
-func lockKey(id onceward.ID) int64 { return int64(binary.BigEndian.Uint64(id[:8])) }

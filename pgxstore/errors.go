@@ -9,21 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/onceward/onceward"
-)
-
-// The SQLSTATEs that the store tells apart.
-const (
-	codeUniqueViolation   = "23505"
-	codeNotNullViolation  = "23502"
-	codeReadOnly          = "25006"
-	codeNoSuchStatement   = "26000"
-	codeStatementExists   = "42P05"
-	codeUndefinedTable    = "42P01"
-	codeUndefinedColumn   = "42703"
-	codeLockNotAvailable  = "55P03"
-	codeQueryCanceled     = "57014"
-	codeNotSupported      = "0A000" // a cached plan's result has changed; also a standby's answer to READ WRITE
-	codeCompletionUnknown = "40003"
+	"github.com/onceward/onceward/internal/postgres"
 )
 
 var (
@@ -64,9 +50,9 @@ func failure(step string, err error) error {
 		return err
 	case server == nil: // the network's or the context's
 		return fmt.Errorf("%w: %s: %w", onceward.ErrUnavailable, step, err)
-	case server.Code == codeUndefinedTable, server.Code == codeUndefinedColumn:
+	case postgres.NoSchema(server.Code):
 		return fmt.Errorf("%w, or set the search_path: pgxstore: %s: %w", onceward.ErrSchema, step, scrub(err))
-	case staleStatement(server) && server.Code != codeNotSupported:
+	case staleStatement(server) && server.Code != postgres.NotSupported:
 		return fmt.Errorf("pgxstore: %s: a prepared statement got lost between two transactions, as behind PgBouncer: set default_query_exec_mode=exec: %w", step, scrub(err))
 	case unavailable(server):
 		return fmt.Errorf("%w: %s: %w", onceward.ErrUnavailable, step, scrub(err))
@@ -74,15 +60,12 @@ func failure(step string, err error) error {
 	return fmt.Errorf("pgxstore: %s: %w", step, scrub(err))
 }
 
-// unavailable: the server is going, has no room, or takes no writes.
 func unavailable(server *pgconn.PgError) bool {
-	return strings.HasPrefix(server.Code, "08") || strings.HasPrefix(server.Code, "53") || strings.HasPrefix(server.Code, "57P") ||
-		server.Code == codeReadOnly || server.Code == codeNotSupported || fatal(server)
+	return postgres.Unavailable(server.Code) || fatal(server)
 }
 
-// staleStatement: a statement prepared earlier is no more what it was. Prepared anew it works, unless the cause is another.
 func staleStatement(server *pgconn.PgError) bool {
-	return server != nil && (server.Code == codeNotSupported || server.Code == codeNoSuchStatement || server.Code == codeStatementExists)
+	return server != nil && postgres.StaleStatement(server.Code)
 }
 
 func fatal(server *pgconn.PgError) bool {
@@ -105,7 +88,7 @@ func saveFailure(err error) error {
 	switch {
 	case unsent(err):
 		return failure("save", err)
-	case server == nil, fatal(server), server.Code == codeCompletionUnknown, strings.HasPrefix(server.Code, "08"):
+	case server == nil, fatal(server), server.Code == postgres.CompletionUnknown, strings.HasPrefix(server.Code, "08"):
 		return fmt.Errorf("%w: %w", onceward.ErrCommitUnknown, scrub(err))
 	}
 	return insertFailure(server)
@@ -114,10 +97,10 @@ func saveFailure(err error) error {
 // insertFailure judges an error of the server that ended the transaction for certain.
 func insertFailure(server *pgconn.PgError) error {
 	switch {
-	case server.Code == codeUniqueViolation && server.ConstraintName == "onceward_record_pkey":
+	case server.Code == postgres.UniqueViolation && server.ConstraintName == "onceward_record_pkey":
 		return fmt.Errorf("%w: %w", onceward.ErrTaken, scrub(server))
-	case server.Code == codeNotNullViolation && server.TableName == "onceward_record" && server.ColumnName == "attempt":
-		return errRawEnd // see insertRecord
+	case server.Code == postgres.NotNullViolation && server.TableName == "onceward_record" && server.ColumnName == "attempt":
+		return errRawEnd // see postgres.InsertRecord
 	}
 	return failure("save", server)
 }

@@ -7,17 +7,10 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/internal/postgres"
 )
 
-const (
-	joinLock = `SELECT pg_try_advisory_xact_lock($1::bigint), now()`
-
-	// The savepoint's name may be there already, from an attempt around this one: the innermost is meant, and each
-	// attempt takes its own away.
-	beginPart  = `SAVEPOINT onceward_attempt`
-	keepPart   = `RELEASE SAVEPOINT onceward_attempt`
-	cancelPart = `ROLLBACK TO SAVEPOINT onceward_attempt; RELEASE SAVEPOINT onceward_attempt`
-)
+const cancelPart = postgres.CancelPart + "; " + postgres.KeepPart
 
 // Join implements onceward.Store. The claim lies within a savepoint: where the attempt rolls back, the lock goes too.
 func (s *Store) Join(ctx context.Context, outer pgx.Tx, want *onceward.Record) (onceward.Attempt[pgx.Tx], *onceward.Record, error) {
@@ -26,8 +19,8 @@ func (s *Store) Join(ctx context.Context, outer pgx.Tx, want *onceward.Record) (
 	}
 	found := &look{}
 	batch := &pgx.Batch{}
-	batch.Queue(beginPart)
-	batch.Queue(joinLock, lockKey(want.ID)).QueryRow(func(row pgx.Row) error { return row.Scan(&found.locked, &found.began) })
+	batch.Queue(postgres.BeginPart)
+	batch.Queue(postgres.JoinLock, postgres.LockKey(want.ID)).QueryRow(func(row pgx.Row) error { return row.Scan(&found.locked, &found.began) })
 	found.queueSelect(batch, want)
 	err := outer.SendBatch(ctx, batch).Close()
 	joined := newJoined(outer, want, found)
@@ -77,7 +70,7 @@ func (j *joined) Save(ctx context.Context, o onceward.Outcome) (untouched bool, 
 	}
 	batch := &pgx.Batch{}
 	j.claim.queue(batch, o)
-	batch.Queue(keepPart)
+	batch.Queue(postgres.KeepPart)
 	switch err := j.outer.SendBatch(ctx, batch).Close(); {
 	case err == nil:
 		return false, nil

@@ -2,7 +2,6 @@ package pgxstore
 
 import (
 	"context"
-	"embed"
 	"fmt"
 	"time"
 
@@ -11,20 +10,8 @@ import (
 
 	"github.com/onceward/onceward"
 	"github.com/onceward/onceward/internal/migration"
+	"github.com/onceward/onceward/internal/postgres"
 )
-
-//go:embed migrations/*.sql
-var files embed.FS
-
-// migrateLock is the advisory lock of whoever migrates: the letters "onceward".
-const migrateLock = 0x6f6e636577617264
-
-const createMigrations = `CREATE TABLE IF NOT EXISTS onceward_migration (
-    number     integer     NOT NULL PRIMARY KEY,
-    name       text        NOT NULL,
-    applied_at timestamptz NOT NULL DEFAULT now()
-);
-`
 
 // Migration is a numbered step of the schema.
 type Migration struct {
@@ -37,7 +24,7 @@ type Migration struct {
 // Migrations returns all steps as plain SQL, to be read or to be run by a tool of one's own. Status and Migrate know of
 // those that they find in the table onceward_migration.
 func Migrations() []Migration {
-	all := known()
+	all := postgres.Migrations()
 	steps := make([]Migration, len(all))
 	for i, m := range all {
 		steps[i] = Migration{Number: m.Number, Name: m.Name, SQL: m.SQL}
@@ -45,18 +32,10 @@ func Migrations() []Migration {
 	return steps
 }
 
-func known() []migration.Migration {
-	all, err := migration.Read(files, "migrations")
-	if err != nil {
-		panic(err) // they are embedded: the tests have read them
-	}
-	return all
-}
-
 // Migrate applies the steps that the database lacks, each in a transaction of its own. Several processes may call it at
 // once: they take turns. It is an error if the database is ahead of this program.
 func Migrate(ctx context.Context, pool *pgxpool.Pool) error {
-	all := known()
+	all := postgres.Migrations()
 	for {
 		done, err := migrateOne(ctx, pool, all)
 		if err != nil {
@@ -72,10 +51,10 @@ func Migrate(ctx context.Context, pool *pgxpool.Pool) error {
 // the lock was won, and so must not be read by an older snapshot: hence the explicit isolation.
 func migrateOne(ctx context.Context, pool *pgxpool.Pool, all []migration.Migration) (done bool, _ error) {
 	return done, pgx.BeginTxFunc(ctx, pool, beginAttempt, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1::bigint)", int64(migrateLock)); err != nil {
+		if _, err := tx.Exec(ctx, postgres.LockMigrations, int64(postgres.MigrateLock)); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, createMigrations); err != nil {
+		if _, err := tx.Exec(ctx, postgres.CreateMigrations); err != nil {
 			return err
 		}
 		applied, err := appliedNumbers(ctx, tx)
@@ -103,7 +82,7 @@ func apply(ctx context.Context, tx pgx.Tx, m migration.Migration) error {
 	if _, err := tx.Exec(ctx, m.SQL, pgx.QueryExecModeSimpleProtocol); err != nil {
 		return fmt.Errorf("number %d (%s): %w", m.Number, m.Name, scrub(err))
 	}
-	_, err := tx.Exec(ctx, "INSERT INTO onceward_migration (number, name) VALUES ($1, $2)", m.Number, m.Name)
+	_, err := tx.Exec(ctx, postgres.InsertMigration, m.Number, m.Name)
 	return err
 }
 
@@ -119,7 +98,7 @@ func Status(ctx context.Context, pool *pgxpool.Pool) ([]Migration, error) {
 			return nil
 		})
 	}
-	if server := pgError(err); server != nil && server.Code == codeUndefinedTable {
+	if server := pgError(err); server != nil && server.Code == postgres.UndefinedTable {
 		return steps, nil // nothing has been applied yet
 	}
 	if err != nil {
@@ -149,7 +128,7 @@ func Check(ctx context.Context, pool *pgxpool.Pool) error {
 	if err := checkMode(conn.Conn(), pid); err != nil {
 		return err
 	}
-	for _, sql := range []string{selectRecord, insertRecord, deleteRecord, sweepRecords} {
+	for _, sql := range postgres.Statements() {
 		if _, err := conn.Conn().PgConn().Prepare(ctx, "", sql, nil); err != nil {
 			return failure("check", err)
 		}

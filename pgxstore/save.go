@@ -10,25 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/onceward/onceward"
-)
-
-const (
-	// readUntouched comes before all that saves, which takes a transaction id where the work took none.
-	readUntouched = `SELECT pg_current_xact_id_if_assigned() IS NULL`
-
-	// deleteRecord makes room in place of the expired record that the claim read, and of no other.
-	deleteRecord = `DELETE FROM onceward_record WHERE id = $1::uuid AND attempt = $2::uuid AND expires_at <= clock_timestamp()`
-
-	// insertRecord is a plain insert: a record that is there is an error, which the COMMIT after it cannot outlive. The
-	// attempt is null, which its column refuses, in another transaction than the one that holds the claim: a work can
-	// end that by SQL and begin another.
-	insertRecord = `INSERT INTO onceward_record (id, attempt, created_at, expires_at, kept_until, fingerprint_version,
-	operation, tenant, principal, key, fingerprint_raw, fingerprint, state, outcome_kind, outcome)
-VALUES ($1::uuid, CASE WHEN now() = $2::timestamptz THEN $3::uuid END, statement_timestamp(),
-	statement_timestamp() + $4::bigint * interval '1 microsecond', statement_timestamp() + $5::bigint * interval '1 microsecond',
-	$6::integer, $7::text, $8::text, $9::text, $10::text, $11::bytea, $12::bytea, 'completed', $13::text, $14::bytea)`
-
-	sameTransaction = `SELECT now() = $1::timestamptz`
+	"github.com/onceward/onceward/internal/postgres"
 )
 
 // attempt is a transaction of the store's own that holds a claim.
@@ -72,7 +54,7 @@ func (a *attempt) Save(ctx context.Context, o onceward.Outcome) (untouched bool,
 	}
 	batch := &pgx.Batch{}
 	if !a.hold.wrote.Load() {
-		batch.Queue(readUntouched).QueryRow(func(row pgx.Row) error { return row.Scan(&untouched) })
+		batch.Queue(postgres.ReadUntouched).QueryRow(func(row pgx.Row) error { return row.Scan(&untouched) })
 	}
 	a.claim.queue(batch, o)
 	var tag pgconn.CommandTag
@@ -94,12 +76,12 @@ func (a *attempt) Save(ctx context.Context, o onceward.Outcome) (untouched bool,
 func (c *claim) queue(batch *pgx.Batch, o onceward.Outcome) {
 	want := c.want
 	if c.expired != nil {
-		batch.Queue(deleteRecord, uuid(want.ID), uuid(c.expired.Attempt))
+		batch.Queue(postgres.DeleteRecord, uuid(want.ID), uuid(c.expired.Attempt))
 	}
 	if o.Data == nil {
 		o.Data = []byte{}
 	}
-	batch.Queue(insertRecord, uuid(want.ID), c.began, uuid(want.Attempt), want.Life.Microseconds(), (want.Life + want.Keep).Microseconds(),
+	batch.Queue(postgres.InsertRecord, uuid(want.ID), c.began, uuid(want.Attempt), want.Life.Microseconds(), (want.Life + want.Keep).Microseconds(),
 		int32(want.Fingerprint.Version), want.Operation, want.Scope.Tenant, want.Scope.Principal, want.Key,
 		want.Fingerprint.Raw[:], want.Fingerprint.Canonical[:], o.Kind, o.Data)
 }
@@ -119,7 +101,7 @@ func (a *attempt) Rollback(ctx context.Context) error {
 	}
 	same := true
 	batch := &pgx.Batch{}
-	batch.Queue(sameTransaction, a.claim.began).QueryRow(func(row pgx.Row) error { return row.Scan(&same) })
+	batch.Queue(postgres.SameTransaction, a.claim.began).QueryRow(func(row pgx.Row) error { return row.Scan(&same) })
 	batch.Queue("ROLLBACK")
 	if err := a.conn.SendBatch(ctx, batch).Close(); err != nil {
 		return failure("rollback", err)

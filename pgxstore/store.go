@@ -23,6 +23,7 @@ import (
 
 	"github.com/onceward/onceward"
 	"github.com/onceward/onceward/fingerprint"
+	"github.com/onceward/onceward/internal/postgres"
 )
 
 // Defaults of Options.
@@ -84,10 +85,8 @@ func NewWith(pool *pgxpool.Pool, options Options) (*Store, error) {
 		return nil, err
 	}
 	options = options.withDefaults()
-	return &Store{pool: pool, options: options, idle: milliseconds(options.IdleTimeout)}, nil
+	return &Store{pool: pool, options: options, idle: postgres.Milliseconds(options.IdleTimeout)}, nil
 }
-
-func milliseconds(d time.Duration) string { return fmt.Sprintf("%dms", max(1, d.Milliseconds())) }
 
 // acquire takes a connection from the pool.
 func (s *Store) acquire(ctx context.Context) (*pgxpool.Conn, error) {
@@ -111,14 +110,7 @@ func leave(ctx context.Context, conn *pgxpool.Conn) {
 	_, _ = raw.Exec(ctx, "ROLLBACK")
 }
 
-// selectRecord reads a record; its life is measured by the clock at the reading, which a wait for the lock may have
-// preceded.
-const selectRecord = `SELECT operation, tenant, principal, key, fingerprint_version, fingerprint_raw, fingerprint, state,
-	outcome_kind, outcome, attempt, created_at, expires_at,
-	(extract(epoch FROM expires_at - clock_timestamp()) * 1000000)::bigint
-FROM onceward_record WHERE id = $1::uuid`
-
-// readRecord reads the answer to selectRecord for the id of want; nil if there is none.
+// readRecord reads the answer to postgres.SelectRecord for the id of want; nil if there is none.
 func readRecord(row pgx.Row, want *onceward.Record) (*onceward.Record, error) {
 	var (
 		r              = onceward.Record{ID: want.ID}
@@ -157,8 +149,8 @@ func (s *Store) Find(ctx context.Context, want *onceward.Record) (*onceward.Reco
 	var record *onceward.Record
 	standby := false
 	batch := &pgx.Batch{}
-	batch.Queue(`SELECT pg_is_in_recovery()`).QueryRow(func(row pgx.Row) error { return row.Scan(&standby) })
-	batch.Queue(selectRecord, uuid(want.ID)).QueryRow(func(row pgx.Row) (err error) {
+	batch.Queue(postgres.InRecovery).QueryRow(func(row pgx.Row) error { return row.Scan(&standby) })
+	batch.Queue(postgres.SelectRecord, uuid(want.ID)).QueryRow(func(row pgx.Row) (err error) {
 		record, err = readRecord(row, want)
 		return err
 	})

@@ -36,7 +36,8 @@ var places = map[string]place{
 	"memstore":    {imports: ". fingerprint"},
 	"sqlstore":    {imports: ". fingerprint internal/migration"},
 	"mysqlstore":  {imports: ". fingerprint internal/migration sqlstore"},
-	"pgxstore":    {imports: ". fingerprint internal/migration"},
+	"pgsqlstore":  {imports: ". fingerprint internal/migration internal/postgres sqlstore"},
+	"pgxstore":    {imports: ". fingerprint internal/migration internal/postgres"},
 	"sqlitestore": {imports: ". fingerprint internal/migration sqlstore"},
 
 	"redisfront": {imports: ". fingerprint"},
@@ -60,6 +61,8 @@ var places = map[string]place{
 	"internal/demofull":    {imports: "internal/dbtest"},
 	"internal/jcstest":     {imports: "fingerprint", testModule: true},
 	"internal/migration":   {},
+	"internal/pgsqltest":   {imports: ". pgsqlstore pgxstore sqlstore internal/postgres", testModule: true},
+	"internal/postgres":    {imports: ". internal/migration"}, // the one table of both stores on PostgreSQL
 }
 
 // testsImport are the folders that test files may import besides those of their folder's line.
