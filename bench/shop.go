@@ -64,15 +64,21 @@ func openShop(ctx context.Context, url string, conns int, network func()) (*Shop
 	if err != nil {
 		return nil, err
 	}
-	s := &Shop{Pool: pool, network: network, keys: new(atomic.Int64), outcome: onceward.Outcome{Kind: "http", Data: make([]byte, answerHeaders+answerBody)}}
-	for i := range s.outcome.Data { // no run of one byte, that a compressed column could make short
-		s.outcome.Data[i] = byte(' ' + i*i%95)
-	}
+	s := &Shop{Pool: pool, network: network, keys: new(atomic.Int64), outcome: onceward.Outcome{Kind: "http", Data: answer()}}
 	if err := s.open(ctx); err != nil {
 		s.Close()
 		return nil, fmt.Errorf("bench: open the shop: %w", err)
 	}
 	return s, nil
+}
+
+// answer is what is recorded: without a run of one byte, that a compressed column could make short.
+func answer() []byte {
+	data := make([]byte, answerHeaders+answerBody)
+	for i := range data {
+		data[i] = byte(' ' + i*i%95)
+	}
+	return data
 }
 
 func (s *Shop) open(ctx context.Context) (err error) {
