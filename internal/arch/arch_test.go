@@ -42,8 +42,9 @@ var places = map[string]place{
 
 	"redisfront": {imports: ". fingerprint"},
 
-	"adapters/echoonce": {imports: ". httponce"},
-	"adapters/ginonce":  {imports: ". httponce"},
+	"adapters/echoonce":  {imports: ". httponce"},
+	"adapters/fiberonce": {imports: ". httponce"},
+	"adapters/ginonce":   {imports: ". httponce"},
 
 	"storetest": {imports: ". fingerprint"},
 	"oncetest":  {imports: ". fingerprint memstore"},
