@@ -33,7 +33,8 @@ func Migrations() []Migration {
 }
 
 // Migrate applies the steps that the database lacks, each in a transaction of its own. Several processes may call it at
-// once: they take turns. It is an error if the database is ahead of this program.
+// once: they take turns. It is an error if the database is ahead of this program. Where nothing is lacking, the role needs
+// the right to read the table onceward_migration and no other.
 func Migrate(ctx context.Context, db *sql.DB) error {
 	conn, err := db.Conn(ctx)
 	if err != nil {

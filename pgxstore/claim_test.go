@@ -357,6 +357,38 @@ func TestOptions(t *testing.T) {
 	}
 }
 
+// TestRoleOfLittleRights: a service's role need not be the one that makes the tables, and its defaults may be any.
+func TestRoleOfLittleRights(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	d.exec(t, "GRANT SELECT ON onceward_migration TO pg_monitor")
+	d.exec(t, "GRANT SELECT, INSERT, DELETE, UPDATE ON onceward_record TO pg_monitor")
+	pool := connect(t, d.url, func(c *pgxpool.Config) {
+		c.ConnConfig.RuntimeParams["role"] = "pg_monitor"
+		c.ConnConfig.RuntimeParams["default_transaction_read_only"] = "on"
+		c.ConnConfig.RuntimeParams["default_transaction_isolation"] = "serializable"
+	})
+	if _, err := pool.Exec(t.Context(), "CREATE TABLE mine (x int)"); err == nil {
+		t.Fatal("the role may create")
+	}
+	if err := errors.Join(pgxstore.Migrate(t.Context(), pool), pgxstore.Check(t.Context(), pool)); err != nil {
+		t.Error(err)
+	}
+	store := pgxstore.New(pool)
+	engine, err := onceward.New(store, onceward.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	nothing := &onceward.Operation{Name: "nothing.v1", WritesNothing: true}
+	command := nothing.For(onceward.Scope{Principal: "p"}, "k", nil)
+	if err := engine.Once(t.Context(), command, func(context.Context, pgx.Tx) error { return nil }); err != nil {
+		t.Error(err)
+	}
+	if n, err := store.Sweep(t.Context(), -2*onceward.RetentionDefault, 10); n != 1 || err != nil {
+		t.Errorf("Sweep: %d, %v", n, err)
+	}
+}
+
 // Migrations run once however many processes start at the same moment.
 func TestMigrateFromSeveralProcesses(t *testing.T) {
 	t.Parallel()

@@ -19,11 +19,18 @@ const dropTimeout = "5s"
 // recordTable is where pgxstore keeps its records.
 const recordTable = "onceward_record"
 
+// createMigrations looks by itself whether the table is there: CREATE … IF NOT EXISTS needs the right to create in the schema
+// even then.
+const createMigrations = `DO $$ BEGIN
+	IF to_regclass(quote_ident(current_schema()) || '.` + migrationTable + `') IS NULL THEN
+		CREATE TABLE ` + migrationTable + ` (number integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now());
+	END IF;
+END $$`
+
 // migratePostgres makes the shop's tables what this program needs. Processes that start at once take turns.
 func migratePostgres(ctx context.Context, pool *pgxpool.Pool) error {
 	return changePostgres(ctx, pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `CREATE TABLE IF NOT EXISTS `+migrationTable+` (
-			number integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())`); err != nil {
+		if _, err := tx.Exec(ctx, createMigrations); err != nil {
 			return err
 		}
 		rows, err := tx.Query(ctx, `SELECT number FROM `+migrationTable)

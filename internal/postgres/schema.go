@@ -15,13 +15,19 @@ var files embed.FS
 const (
 	MigrateLock = 0x6f6e636577617264 // the letters "onceward"
 
-	LockMigrations   = `SELECT pg_advisory_xact_lock($1::bigint)`
-	CreateMigrations = `CREATE TABLE IF NOT EXISTS onceward_migration (
-    number     integer     NOT NULL PRIMARY KEY,
-    name       text        NOT NULL,
-    applied_at timestamptz NOT NULL DEFAULT now()
-);
-`
+	LockMigrations = `SELECT pg_advisory_xact_lock($1::bigint)`
+
+	// CreateMigrations looks by itself whether the table is where CREATE would make it: CREATE … IF NOT EXISTS needs the
+	// right to create in the schema even then, which a service's role need not have.
+	CreateMigrations = `DO $$ BEGIN
+	IF to_regclass(quote_ident(current_schema()) || '.onceward_migration') IS NULL THEN
+		CREATE TABLE onceward_migration (
+			number     integer     NOT NULL PRIMARY KEY,
+			name       text        NOT NULL,
+			applied_at timestamptz NOT NULL DEFAULT now()
+		);
+	END IF;
+END $$`
 	InsertMigration = `INSERT INTO onceward_migration (number, name) VALUES ($1, $2)`
 )
 
