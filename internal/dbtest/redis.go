@@ -117,10 +117,11 @@ func (r *Redis) configure(options RedisOptions) error {
 	return os.Chown(path, int(r.account.Uid), int(r.account.Gid))
 }
 
-// accepts reads the server's own word: a connection could be answered by another server that took the port first.
+// accepts reads the server's own word: a connection could be answered by another server that took the port first, and one
+// that still reads its log answers hardly anything else.
 func (r *Redis) accepts(pid int) bool {
-	info, err := r.Command("INFO", "server")
-	return err == nil && strings.Contains(info, "process_id:"+strconv.Itoa(pid)+"\r\n")
+	info, err := r.Command("INFO")
+	return err == nil && strings.Contains(info, "process_id:"+strconv.Itoa(pid)+"\r\n") && !strings.Contains(info, "loading:1\r\n")
 }
 
 // Command runs one command on a connection of its own and returns the answer as text; the parts of a list are lines. It is
