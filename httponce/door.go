@@ -118,6 +118,7 @@ func (t *route[Tx]) serve(v *visit) error {
 func (t *route[Tx]) attempt(ctx context.Context, tx Tx, v *visit) (onceward.Outcome, error) {
 	v.ran, v.answer = true, nil
 	call := newCall(ctx, v)
+	defer v.removeFiles(call.Request)
 	answer, err := t.run(tx, v, call)
 	cause := err
 	if err != nil {

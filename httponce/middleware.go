@@ -16,7 +16,9 @@ type txKey[Tx any] struct{}
 func (d *Door[Tx]) Middleware(op *onceward.Operation) func(next http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return d.route(op, func(w http.ResponseWriter, r *http.Request, tx Tx) error {
-			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), txKey[Tx]{}, tx)))
+			in := r.WithContext(context.WithValue(r.Context(), txKey[Tx]{}, tx))
+			defer func() { r.MultipartForm = in.MultipartForm }() // for who removes its files
+			next.ServeHTTP(w, in)
 			return nil
 		}, next)
 	}

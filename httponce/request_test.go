@@ -2,12 +2,15 @@ package httponce_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"mime/multipart"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 
@@ -201,6 +204,42 @@ func TestBodyBeyondAnothersBound(t *testing.T) {
 		}
 	}
 	s.wantClaims(0)
+}
+
+// A handler that parses a form leaves no files behind.
+func TestFilesOfAFormAreRemoved(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	s := newService(t, setup{})
+	parse := func(w http.ResponseWriter, r *http.Request) {
+		err := r.ParseMultipartForm(1) // all files go to the disk
+		files, _ := os.ReadDir(os.TempDir())
+		if err != nil || len(files) != 1 {
+			t.Errorf("%v, %d files on the disk", err, len(files))
+		}
+	}
+	s.mux.Handle("POST /handled", s.door.Handle(create, func(w http.ResponseWriter, r *http.Request, _ *ledgerTx) error {
+		parse(w, r)
+		return nil
+	}))
+	s.mux.Handle("POST /wrapped", s.door.Middleware(create)(http.HandlerFunc(parse)))
+	for _, path := range []string{"/handled", "/wrapped"} {
+		var form bytes.Buffer
+		m := multipart.NewWriter(&form)
+		part, err := m.CreateFormFile("file", "file")
+		if err == nil {
+			_, err = part.Write(make([]byte, 100_000))
+		}
+		if err = errors.Join(err, m.Close()); err != nil {
+			t.Fatal(err)
+		}
+		r := s.request(path, form.String())
+		r.URL.Path = path
+		r.Header.Set("Content-Type", m.FormDataContentType())
+		s.do(r).want(t, 200, "")
+		if files, err := os.ReadDir(os.TempDir()); err != nil || len(files) != 0 {
+			t.Errorf("%s: %d files remain, %v", path, len(files), err)
+		}
+	}
 }
 
 func TestLargeBodyIsRead(t *testing.T) {

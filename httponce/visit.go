@@ -62,6 +62,13 @@ func (v *visit) rewound(ctx context.Context) *http.Request {
 	return r
 }
 
+// removeFiles deletes what the handler's parsing of a form has put on the disk. net/http does so for its own request only.
+func (v *visit) removeFiles(attempt *http.Request) {
+	if form := attempt.MultipartForm; form != nil && form != v.in.MultipartForm {
+		_ = form.RemoveAll() // the files are temporary
+	}
+}
+
 // asked asks authorize about the request, which has its body to read for as long as it is asked.
 func (v *visit) asked(authorize func(*http.Request, onceward.Command) error) error {
 	consumed := v.in.Body
