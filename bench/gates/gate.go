@@ -60,7 +60,7 @@ type trial struct {
 }
 
 // trials are all, in the order in which PERF.md promises them.
-var trials = slices.Concat(throughput, []trial{growth, hotKey, replay, door, redis, mariaDB})
+var trials = slices.Concat(throughput, []trial{growth, hotKey, replay, door, adapters, redis, mariaDB})
 
 func (t *trial) matches(name *regexp.Regexp) bool {
 	return slices.ContainsFunc(t.gates, func(g gate) bool { return name.MatchString(g.name) })
