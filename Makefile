@@ -7,6 +7,8 @@ GOTESTSUM   := gotest.tools/gotestsum@v1.13.0
 BENCHTIME ?= 1s
 # Which benchmarks run.
 BENCH ?= .
+# What make demo-full runs on: postgres or mariadb.
+DATABASE ?= postgres
 # How long all fuzz targets run together, in seconds.
 FUZZTIME ?= 1800
 
@@ -49,10 +51,10 @@ gates: setup ## measure the speed that onceward promises; fails when a promise i
 demo: ## start the demo shop on http://127.0.0.1:8080
 	@go run ./cmd/onceward demo
 
-demo-full: setup ## start the demo shop on private servers, PostgreSQL and Redis
+demo-full: setup ## start the demo shop on private servers: PostgreSQL (or DATABASE=mariadb) and Redis
 	@mkdir -p .cache
 	@go build -o .cache/onceward ./cmd/onceward
-	@go run ./internal/demofull .cache/onceward
+	@go run ./internal/demofull $(DATABASE) .cache/onceward
 
 features: setup ## have the suites write the README's tables of what the stores and the adapters do
 	@ONCEWARD_FEATURES=write go test -p 1 -count 1 -run '^(TestStore|TestMemstore|TestConform.*)$$' $(PACKAGES) | grep -v 'no test'

@@ -18,7 +18,7 @@ import (
 const two = `{"userId":1,"skuId":9001,"quantity":2}`
 
 func TestR1_1_AKeyThatCannotBeIsRefusedBeforeAnythingIsClaimed(t *testing.T) {
-	onBoth(t, func(t *testing.T, db *database) {
+	onEach(t, func(t *testing.T, db *database) {
 		p := db.start()
 		for _, c := range []struct {
 			keys []string
@@ -45,7 +45,7 @@ func TestR1_1_AKeyThatCannotBeIsRefusedBeforeAnythingIsClaimed(t *testing.T) {
 }
 
 func TestR1_2_AnotherMeaningIs40902AndLeaksNothing(t *testing.T) {
-	onBoth(t, func(t *testing.T, db *database) {
+	onEach(t, func(t *testing.T, db *database) {
 		p := db.start()
 		first := p.post("/api/orders", alice, "k", two)
 		first.want(t, 201, "")
@@ -89,7 +89,7 @@ func TestR1_4_TheOrdersTableKnowsAKeyWhoseRecordIsGone(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onBoth(t, func(t *testing.T, db *database) {
+			onEach(t, func(t *testing.T, db *database) {
 				p := db.start()
 				first := p.post("/api/orders", alice, "k", two)
 				p.end()
@@ -143,7 +143,7 @@ func TestR1_4_FindingTheFirstOrderIsNoMissedTransaction(t *testing.T) {
 }
 
 func TestR1_4_AFirstOrderThatHasMovedOnIsAnsweredAsItBegan(t *testing.T) {
-	onBoth(t, func(t *testing.T, db *database) {
+	onEach(t, func(t *testing.T, db *database) {
 		p := db.start()
 		first := p.post("/api/orders", alice, "k", two)
 		p.end()
@@ -155,7 +155,7 @@ func TestR1_4_AFirstOrderThatHasMovedOnIsAnsweredAsItBegan(t *testing.T) {
 
 // Twenty over two processes, for an order whose record is gone and for one that does not exist yet.
 func TestR1_4_TwoProcessesAtOnceFindOneOrder(t *testing.T) {
-	onBoth(t, func(t *testing.T, db *database) {
+	onEach(t, func(t *testing.T, db *database) {
 		p := db.start()
 		first := p.post("/api/orders", alice, "placed", two)
 		p.end()
@@ -217,7 +217,7 @@ func (d *database) awaitCount(from string, n int) {
 }
 
 func TestR1_5_ADuplicateOfARunningRequestIsToldAtOnce(t *testing.T) {
-	onBoth(t, func(t *testing.T, db *database) {
+	onEach(t, func(t *testing.T, db *database) {
 		g := newGate()
 		p := db.startGated(g)
 		first := later(func() answer { return p.post("/api/orders", alice, "k", two) })
@@ -257,7 +257,7 @@ func TestR1_5_ADuplicateAtAnotherProcessIsToldAtOnce(t *testing.T) {
 }
 
 func TestR1_6_TwentyAtOnceAreOneOrder(t *testing.T) {
-	onBoth(t, func(t *testing.T, db *database) {
+	onEach(t, func(t *testing.T, db *database) {
 		p := db.start()
 		answers := atOnce(20, func(int) answer { return p.post("/api/orders", alice, "k", two) })
 		last := p.post("/api/orders", alice, "k", two)
@@ -274,7 +274,7 @@ func TestR1_6_TwentyAtOnceAreOneOrder(t *testing.T) {
 }
 
 func TestR1_7_TwoKeysAreTwoOrders(t *testing.T) {
-	onBoth(t, func(t *testing.T, db *database) {
+	onEach(t, func(t *testing.T, db *database) {
 		p := db.start()
 		answers := atOnce(2, func(i int) answer { return p.post("/api/orders", alice, fmt.Sprint("k", i), two) })
 		first, second := apiOrder(t, answers[0]), apiOrder(t, answers[1])
@@ -286,7 +286,7 @@ func TestR1_7_TwoKeysAreTwoOrders(t *testing.T) {
 }
 
 func TestOneKeyOnBothEndpointsIsTwoCommands(t *testing.T) {
-	onBoth(t, func(t *testing.T, db *database) {
+	onEach(t, func(t *testing.T, db *database) {
 		p := db.start()
 		p.post("/orders", alice, "k", book).want(t, 201, "")
 		p.post("/api/orders", alice, "k", two).want(t, 201, "")

@@ -12,7 +12,7 @@ import (
 )
 
 func TestUnauthenticatedIs401BeforeAnythingElse(t *testing.T) {
-	onBoth(t, func(t *testing.T, db *database) {
+	onEach(t, func(t *testing.T, db *database) {
 		p := db.start()
 		for _, authorization := range []string{"", "Bearer", "Bearer ", "Bearer nobody", "Basic " + alice, alice, "Bearer " + alice + "x", "Bearer " + alice + " x"} {
 			for _, r := range []request{
@@ -37,7 +37,7 @@ func TestUnauthenticatedIs401BeforeAnythingElse(t *testing.T) {
 }
 
 func TestR2_1_ARetryIsAuthenticatedAgain(t *testing.T) {
-	onBoth(t, func(t *testing.T, db *database) {
+	onEach(t, func(t *testing.T, db *database) {
 		var revoked atomic.Bool
 		callers := DemoCallers()
 		p := db.startWith(Options{Callers: func(token string) (onceward.Scope, bool) {
@@ -51,7 +51,7 @@ func TestR2_1_ARetryIsAuthenticatedAgain(t *testing.T) {
 }
 
 func TestR2_1_ARetryIsAuthorisedAgain(t *testing.T) {
-	onBoth(t, func(t *testing.T, db *database) {
+	onEach(t, func(t *testing.T, db *database) {
 		var forbidden atomic.Bool
 		p := db.startWith(Options{Callers: DemoCallers(), Authorize: func(*http.Request, onceward.Command) error {
 			if forbidden.Load() {
@@ -69,7 +69,7 @@ func TestR2_1_ARetryIsAuthorisedAgain(t *testing.T) {
 }
 
 func TestTheLogHasNeitherKeysNorPayloadsNorTokens(t *testing.T) {
-	onBoth(t, func(t *testing.T, db *database) {
+	onEach(t, func(t *testing.T, db *database) {
 		var log strings.Builder
 		logger := slog.New(slog.NewTextHandler(&synced{to: &log}, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		p := db.startWith(Options{Callers: DemoCallers(), Logger: logger})

@@ -3,15 +3,18 @@ module github.com/onceward/onceward/shop
 go 1.26.0
 
 require (
+	github.com/go-sql-driver/mysql v1.10.1
 	github.com/google/uuid v1.6.0
 	github.com/jackc/pgx/v5 v5.13.0
 	github.com/onceward/onceward v0.0.0
+	github.com/onceward/onceward/mysqlstore v0.0.0
 	github.com/onceward/onceward/pgxstore v0.0.0
 	github.com/onceward/onceward/sqlitestore v0.0.0
 	modernc.org/sqlite v1.62.0
 )
 
 require (
+	filippo.io/edwards25519 v1.2.0 // indirect
 	github.com/dustin/go-humanize v1.1.0 // indirect
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
@@ -29,6 +32,7 @@ require (
 
 replace (
 	github.com/onceward/onceward => ../
+	github.com/onceward/onceward/mysqlstore => ../mysqlstore
 	github.com/onceward/onceward/pgxstore => ../pgxstore
 	github.com/onceward/onceward/sqlitestore => ../sqlitestore
 )

@@ -24,7 +24,7 @@ func (p *process) read(query, token string) (got struct {
 }
 
 func TestListIsTheTenantsNewestFirst(t *testing.T) {
-	onBoth(t, func(t *testing.T, db *database) {
+	onEach(t, func(t *testing.T, db *database) {
 		p := db.start()
 		if got := p.get("/orders", alice); got.body != `{"orders":[],"next":null}`+"\n" {
 			t.Errorf("without orders: %s", got.body)
@@ -45,7 +45,7 @@ func TestListIsTheTenantsNewestFirst(t *testing.T) {
 }
 
 func TestListPages(t *testing.T) {
-	onBoth(t, func(t *testing.T, db *database) {
+	onEach(t, func(t *testing.T, db *database) {
 		p := db.start()
 		for i := range 52 {
 			p.post("/orders", alice, fmt.Sprint("k", i), fmt.Sprintf(`{"sku":"S%d","quantity":1}`, i)).want(t, 201, "")
@@ -84,7 +84,7 @@ func TestListPages(t *testing.T) {
 }
 
 func TestListRefusesABadLimitOrCursor(t *testing.T) {
-	onBoth(t, func(t *testing.T, db *database) {
+	onEach(t, func(t *testing.T, db *database) {
 		p := db.start()
 		for _, query := range []string{
 			"limit=0", "limit=1001", "limit=-1", "limit=x", "limit=", "limit=1.5", "limit=2e0", "limit=1&limit=2", "limit=99999999999999999999",
@@ -98,7 +98,7 @@ func TestListRefusesABadLimitOrCursor(t *testing.T) {
 }
 
 func TestGetOrder(t *testing.T) {
-	onBoth(t, func(t *testing.T, db *database) {
+	onEach(t, func(t *testing.T, db *database) {
 		p := db.start()
 		location := p.post("/orders", alice, "k", book).header.Get("Location")
 		p.get(location, bob).want(t, 200, "")                // of the same tenant

@@ -16,6 +16,7 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // database/sql on PostgreSQL, for the tests' own eyes
 
 	"github.com/onceward/onceward/internal/dbtest"
+	"github.com/onceward/onceward/mysqlstore"
 	"github.com/onceward/onceward/pgxstore"
 	"github.com/onceward/onceward/sqlitestore"
 	"github.com/onceward/onceward/sqlstore"
@@ -32,12 +33,16 @@ const (
 // patience bounds every wait of a test for something that is to happen at once.
 const patience = time.Minute
 
-// onBoth runs a test on a PostgreSQL database and on a SQLite file of its own.
-func onBoth(t *testing.T, test func(t *testing.T, db *database)) {
+// onEach runs a test on a PostgreSQL database, on a MariaDB database and on a SQLite file of its own.
+func onEach(t *testing.T, test func(t *testing.T, db *database)) {
 	t.Parallel()
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
 		test(t, look(t, KindPostgres, dbtest.Database(t)))
+	})
+	t.Run("mysql", func(t *testing.T) {
+		t.Parallel()
+		test(t, look(t, KindMySQL, dbtest.MariaDBDatabase(t)))
 	})
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
@@ -55,8 +60,11 @@ type database struct {
 
 func look(t *testing.T, kind Kind, name string) *database {
 	driver, source := "sqlite", "file:"+name+"?_busy_timeout=5000&_txlock=immediate"
-	if kind == KindPostgres {
+	switch kind {
+	case KindPostgres:
 		driver, source = "pgx", name
+	case KindMySQL:
+		driver, source = "mysql", must(mysqlstore.ParseURL(name))(t).FormatDSN()
 	}
 	db := must(sql.Open(driver, source))(t)
 	t.Cleanup(func() { _ = db.Close() })
@@ -89,7 +97,7 @@ func (d *database) wantRows(orders, records int) {
 func (d *database) expire() {
 	d.t.Helper()
 	past := "1"
-	if d.kind == KindPostgres {
+	if d.kind != KindSQLite {
 		past = "'2000-01-01'"
 	}
 	if d.exec("UPDATE "+recordTable+" SET expires_at = "+past+", kept_until = "+past) == 0 {
@@ -158,6 +166,10 @@ func (d *database) startGated(g *gate) *process {
 		pool := must(connect(d.t.Context(), d.name))(d.t)
 		closePool := func() error { pool.Close(); return nil }
 		return serve(d.t, must(assemble(pgxstore.New(pool), Orders[pgx.Tx](gatedOrders[pgx.Tx]{Postgres(pool), g}), options, closePool))(d.t))
+	}
+	if d.kind == KindMySQL {
+		db := must(connectMySQL(d.t.Context(), d.name))(d.t)
+		return serve(d.t, must(assemble(mysqlstore.New(db), Orders[sqlstore.Tx](gatedOrders[sqlstore.Tx]{MySQL(db), g}), options, db.Close))(d.t))
 	}
 	store := must(sqlitestore.Open(d.t.Context(), d.name, sqlitestore.Options{}))(d.t)
 	return serve(d.t, must(assemble(store, Orders[sqlstore.Tx](gatedOrders[sqlstore.Tx]{SQLite(store.Reader()), g}), options, store.Close))(d.t))

@@ -2,6 +2,7 @@ package shop
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"net/http"
@@ -10,11 +11,12 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/mysqlstore"
 	"github.com/onceward/onceward/pgxstore"
 	"github.com/onceward/onceward/sqlitestore"
 )
 
-// connectTimeout bounds the way to a PostgreSQL server.
+// connectTimeout bounds the way to a database server.
 const connectTimeout = 5 * time.Second
 
 // Shop is the service on a database that it has opened.
@@ -33,6 +35,8 @@ func Open(ctx context.Context, database string, options Options) (*Shop, error) 
 		return nil, err
 	case kind == KindPostgres:
 		return openPostgres(ctx, database, options.withDefaults())
+	case kind == KindMySQL:
+		return openMySQL(ctx, database, options.withDefaults())
 	}
 	return openSQLite(ctx, database, options.withDefaults())
 }
@@ -43,7 +47,7 @@ func (s *Shop) Run(ctx context.Context) { _ = s.sweeper.Run(ctx) } // its error 
 // Close closes the database. Requests must have ended.
 func (s *Shop) Close() error { return s.close() }
 
-// Drop removes a demo from a database: its tables and records from PostgreSQL, its file where it is SQLite; nothing of
+// Drop removes a demo from a database: its tables and records from PostgreSQL or MariaDB, its file where it is SQLite; nothing of
 // anybody else. There need not be one.
 func Drop(ctx context.Context, database string) error {
 	kind, err := KindOf(database)
@@ -52,6 +56,12 @@ func Drop(ctx context.Context, database string) error {
 		return err
 	case kind == KindSQLite:
 		return dropSQLite(ctx, database)
+	case kind == KindMySQL:
+		db, err := connectMySQL(ctx, database)
+		if err != nil {
+			return err
+		}
+		return errors.Join(dropMySQL(ctx, db), db.Close())
 	}
 	pool, err := connect(ctx, database)
 	if err != nil {
@@ -103,6 +113,28 @@ func connect(ctx context.Context, url string) (*pgxpool.Pool, error) {
 		return nil, err
 	}
 	return pool, nil
+}
+
+func openMySQL(ctx context.Context, url string, options Options) (*Shop, error) {
+	db, err := connectMySQL(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	shop, err := prepareMySQL(ctx, db, options)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return shop, nil
+}
+
+func prepareMySQL(ctx context.Context, db *sql.DB, options Options) (*Shop, error) {
+	if err := mysqlstore.Migrate(ctx, db); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(migrateMySQL(ctx, db), mysqlstore.Check(ctx, db)); err != nil {
+		return nil, err
+	}
+	return assemble(mysqlstore.New(db), MySQL(db), options, db.Close)
 }
 
 func openSQLite(ctx context.Context, path string, options Options) (*Shop, error) {

@@ -52,7 +52,7 @@ func (a answer) wantReplayed(t *testing.T, first answer) {
 }
 
 func TestOrderAnswer(t *testing.T) {
-	onBoth(t, func(t *testing.T, db *database) {
+	onEach(t, func(t *testing.T, db *database) {
 		p := db.start()
 		got := p.post("/orders", alice, "k", book)
 		got.want(t, 201, "")
@@ -75,7 +75,7 @@ func TestOrderAnswer(t *testing.T) {
 }
 
 func TestR2_1_ScopeIsTheAuthenticatedCaller(t *testing.T) {
-	onBoth(t, func(t *testing.T, db *database) {
+	onEach(t, func(t *testing.T, db *database) {
 		p := db.start()
 		seen := map[string]string{}
 		for _, token := range []string{alice, bob, carol} {
@@ -94,7 +94,7 @@ func TestR2_1_ScopeIsTheAuthenticatedCaller(t *testing.T) {
 }
 
 func TestR2_2_MeaningNotFormatting(t *testing.T) {
-	onBoth(t, func(t *testing.T, db *database) {
+	onEach(t, func(t *testing.T, db *database) {
 		p := db.start()
 		first := p.post("/orders", alice, "k", book)
 		for _, body := range []string{
@@ -110,7 +110,7 @@ func TestR2_2_MeaningNotFormatting(t *testing.T) {
 }
 
 func TestR2_3_ReplayIsTheFirstAnswerAfterTheOrderHasMovedOn(t *testing.T) {
-	onBoth(t, func(t *testing.T, db *database) {
+	onEach(t, func(t *testing.T, db *database) {
 		p := db.start()
 		first := p.post("/orders", alice, "k", book)
 		db.exec("UPDATE orders SET status = 'shipped'")
@@ -125,7 +125,7 @@ func TestR2_3_ReplayIsTheFirstAnswerAfterTheOrderHasMovedOn(t *testing.T) {
 }
 
 func TestR2_5_WaitsASecondThen503AndReplaysLater(t *testing.T) {
-	onBoth(t, func(t *testing.T, db *database) {
+	onEach(t, func(t *testing.T, db *database) {
 		g := newGate()
 		p := db.startGated(g)
 		first := later(func() answer { return p.post("/orders", alice, "k", book) })
@@ -169,7 +169,7 @@ func checkWait(t *testing.T, p *process) {
 }
 
 func TestR2_6_ValidationReservesNothing(t *testing.T) {
-	onBoth(t, func(t *testing.T, db *database) {
+	onEach(t, func(t *testing.T, db *database) {
 		p := db.start()
 		p.post("/orders", alice, "k", `{"sku":"BOOK","quantity":0}`).want(t, 400, "body_invalid")
 		db.wantRows(0, 0)
@@ -179,7 +179,7 @@ func TestR2_6_ValidationReservesNothing(t *testing.T) {
 }
 
 func TestR2_6_FailureBeforeCommitReleasesTheClaim(t *testing.T) {
-	onBoth(t, func(t *testing.T, db *database) {
+	onEach(t, func(t *testing.T, db *database) {
 		g := newGate()
 		p := db.startGated(g)
 		g.release <- errors.New("the warehouse burns: BOOK")
@@ -196,7 +196,7 @@ func TestR2_6_FailureBeforeCommitReleasesTheClaim(t *testing.T) {
 }
 
 func TestR2_7_TwelveAtOnceAreOneOrder(t *testing.T) {
-	onBoth(t, func(t *testing.T, db *database) {
+	onEach(t, func(t *testing.T, db *database) {
 		p := db.start()
 		answers := atOnce(12, func(int) answer { return p.post("/orders", alice, "k", book) })
 		for _, got := range answers {
@@ -208,7 +208,7 @@ func TestR2_7_TwelveAtOnceAreOneOrder(t *testing.T) {
 }
 
 func TestR2_7_OverlappingChangedPayloadsAreOneOrderAndAConflict(t *testing.T) {
-	onBoth(t, func(t *testing.T, db *database) {
+	onEach(t, func(t *testing.T, db *database) {
 		g := newGate()
 		p := db.startGated(g)
 		first := later(func() answer { return p.post("/orders", alice, "k", book) })
@@ -222,7 +222,7 @@ func TestR2_7_OverlappingChangedPayloadsAreOneOrderAndAConflict(t *testing.T) {
 }
 
 func TestR2_7_TheFirstRolledBackTheOtherMayWin(t *testing.T) {
-	onBoth(t, func(t *testing.T, db *database) {
+	onEach(t, func(t *testing.T, db *database) {
 		g := newGate()
 		p := db.startGated(g)
 		first := later(func() answer { return p.post("/orders", alice, "k", book) })
@@ -238,7 +238,7 @@ func TestR2_7_TheFirstRolledBackTheOtherMayWin(t *testing.T) {
 }
 
 func TestR2_12_OneOrderPerCheckout(t *testing.T) {
-	onBoth(t, func(t *testing.T, db *database) {
+	onEach(t, func(t *testing.T, db *database) {
 		p := db.start()
 		checkout := `{"sku":"BOOK","quantity":2,"checkoutRef":"cart-7"}`
 		first := p.post("/orders", alice, "k1", checkout)
@@ -262,7 +262,7 @@ func TestR2_12_OneOrderPerCheckout(t *testing.T) {
 }
 
 func TestR2_12_TwentyKeysForOneCheckoutAreOneOrder(t *testing.T) {
-	onBoth(t, func(t *testing.T, db *database) {
+	onEach(t, func(t *testing.T, db *database) {
 		p := db.start()
 		placed := 0
 		for _, got := range atOnce(20, func(i int) answer {

@@ -15,7 +15,7 @@ import (
 )
 
 func TestOptionsIsAnsweredOnEveryRouteAndNeverClaimed(t *testing.T) {
-	onBoth(t, func(t *testing.T, db *database) {
+	onEach(t, func(t *testing.T, db *database) {
 		p := db.start()
 		for path, allow := range map[string]string{
 			"/orders": "GET, HEAD, OPTIONS, POST", "/orders/1": "GET, HEAD, OPTIONS", "/api/orders": "OPTIONS, POST",
@@ -33,7 +33,7 @@ func TestOptionsIsAnsweredOnEveryRouteAndNeverClaimed(t *testing.T) {
 }
 
 func TestUnknownRoutesAndMethodsAreProblems(t *testing.T) {
-	onBoth(t, func(t *testing.T, db *database) {
+	onEach(t, func(t *testing.T, db *database) {
 		p := db.start()
 		for _, path := range []string{"/", "/order", "/orders/", "/orders/1/2", "/api", "/api/orders/1"} {
 			p.get(path, alice).want(t, 404, "route_unknown")
@@ -58,7 +58,7 @@ func TestUnknownRoutesAndMethodsAreProblems(t *testing.T) {
 }
 
 func TestBadRequestsClaimNothing(t *testing.T) {
-	onBoth(t, func(t *testing.T, db *database) {
+	onEach(t, func(t *testing.T, db *database) {
 		p := db.start()
 		for _, path := range []string{"/orders", "/api/orders"} {
 			for _, body := range []string{"", "null", "[]", `"x"`, "{", book + book, book + "x", `{"sku":"\ud800","quantity":1}`, "{\"sku\":\"\xff\"}"} {
@@ -75,7 +75,7 @@ func TestBadRequestsClaimNothing(t *testing.T) {
 }
 
 func TestHealthAndContract(t *testing.T) {
-	onBoth(t, func(t *testing.T, db *database) {
+	onEach(t, func(t *testing.T, db *database) {
 		p := db.start()
 		p.get("/healthz", "").want(t, 200, "")
 		if got := p.send(request{method: "HEAD", path: "/healthz"}); got.status != 200 || got.body != "" {

@@ -16,11 +16,36 @@ func onPostgres(t *testing.T) *database {
 	return look(t, KindPostgres, dbtest.Database(t))
 }
 
+// onServers runs a test on a PostgreSQL and on a MariaDB database of its own.
+func onServers(t *testing.T, test func(t *testing.T, db *database)) {
+	t.Parallel()
+	for name, db := range map[string]func() *database{
+		"postgres": func() *database { return onPostgres(t) },
+		"mysql":    func() *database { return look(t, KindMySQL, dbtest.MariaDBDatabase(t)) },
+	} {
+		t.Run(name, func(t *testing.T) { test(t, db()) })
+	}
+}
+
+// A process died between a step of the migrations and its mark: in MariaDB the step stands. The next process goes on from there.
+func TestMigrationThatWasBegunIsFinished(t *testing.T) {
+	t.Parallel()
+	db := look(t, KindMySQL, dbtest.MariaDBDatabase(t))
+	db.start().end()
+	if db.exec("UPDATE "+migrationTable+" SET applied_at = NULL") == 0 {
+		t.Fatal("there is no migration")
+	}
+	db.start().post("/orders", alice, "k", book).want(t, 201, "")
+}
+
 // tableNames are the tables of the database.
 func (d *database) tableNames() []string {
 	query := `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\'`
-	if d.kind == KindPostgres {
+	switch d.kind {
+	case KindPostgres:
 		query = `SELECT tablename FROM pg_tables WHERE schemaname = 'public'`
+	case KindMySQL:
+		query = `SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()`
 	}
 	names := must(column[string](d.t.Context(), d.db, query))(d.t)
 	slices.Sort(names)
@@ -29,7 +54,7 @@ func (d *database) tableNames() []string {
 
 // TestTablesAreThoseOfTheMigrations: --fresh drops what the list says, so it must say all.
 func TestTablesAreThoseOfTheMigrations(t *testing.T) {
-	onBoth(t, func(t *testing.T, db *database) {
+	onEach(t, func(t *testing.T, db *database) {
 		db.start()
 		want := append(slices.Clone(tables), migrationTable)
 		slices.Sort(want)
@@ -41,7 +66,7 @@ func TestTablesAreThoseOfTheMigrations(t *testing.T) {
 }
 
 func TestSeveralProcessesMayStartAtOnce(t *testing.T) {
-	onBoth(t, func(t *testing.T, db *database) {
+	onEach(t, func(t *testing.T, db *database) {
 		shops := make([]*Shop, 4)
 		var all sync.WaitGroup
 		for i := range shops {
@@ -65,15 +90,24 @@ func TestSeveralProcessesMayStartAtOnce(t *testing.T) {
 }
 
 func TestDropRemovesTheDemoAndNothingElse(t *testing.T) {
-	t.Parallel()
-	db := onPostgres(t)
+	onServers(t, dropRemovesTheDemoAndNothingElse)
+}
+
+func dropRemovesTheDemoAndNothingElse(t *testing.T, db *database) {
 	p := db.start()
 	p.post("/orders", alice, "k", book).want(t, 201, "")
 	p.end()
 	db.exec("CREATE TABLE precious (x int)")
 	db.exec("CREATE TABLE shop_other (x int)")
 	// Another service's record, of the same operation's name.
-	db.exec("INSERT INTO " + recordTable + " SELECT (json_populate_record(r, '{\"id\":\"01a22ef1-8150-7085-9cc4-14cf5c2f7e79\",\"tenant\":\"other\"}')).* FROM " + recordTable + " r")
+	if db.kind == KindPostgres {
+		db.exec("INSERT INTO " + recordTable + " SELECT (json_populate_record(r, '{\"id\":\"01a22ef1-8150-7085-9cc4-14cf5c2f7e79\",\"tenant\":\"other\"}')).* FROM " + recordTable + " r")
+	} else {
+		db.exec("CREATE TABLE copied AS SELECT * FROM " + recordTable)
+		db.exec("UPDATE copied SET id = UNHEX(MD5('other')), tenant = 'other'")
+		db.exec("INSERT INTO " + recordTable + " SELECT * FROM copied")
+		db.exec("DROP TABLE copied")
+	}
 	must(0, Drop(t.Context(), db.name))(t)
 	want := []string{"onceward_migration", recordTable, "precious", "shop_other"}
 	if got := db.tableNames(); !slices.Equal(got, want) {
@@ -94,14 +128,16 @@ func TestDropRemovesTheDemoAndNothingElse(t *testing.T) {
 }
 
 func TestDropLeavesOrdersThatAreNotTheShops(t *testing.T) {
-	t.Parallel()
-	db := onPostgres(t)
+	onServers(t, dropLeavesOrdersThatAreNotTheShops)
+}
+
+func dropLeavesOrdersThatAreNotTheShops(t *testing.T, db *database) {
 	db.exec("CREATE TABLE orders (precious int)")
 	must(0, Drop(t.Context(), db.name))(t)
 	if got := db.tableNames(); !slices.Equal(got, []string{"orders"}) {
 		t.Errorf("the database has %v", got)
 	}
-	if _, err := Open(t.Context(), db.name, Options{Callers: DemoCallers()}); err == nil || !strings.Contains(err.Error(), `"orders" already exists`) {
+	if _, err := Open(t.Context(), db.name, Options{Callers: DemoCallers()}); err == nil || !strings.Contains(err.Error(), "already exists") {
 		t.Errorf("opening it says %v", err)
 	}
 }
@@ -161,7 +197,7 @@ func TestKindOf(t *testing.T) {
 	t.Parallel()
 	for database, want := range map[string]Kind{
 		"postgres://u@h/d": KindPostgres, "postgresql://": KindPostgres, "./x.db": KindSQLite, "/a/b c.db": KindSQLite,
-		"": "", "mysql://h/d": "", "sqlite://x": "", "file:x.db": "",
+		"mysql://u@h/d": KindMySQL, "": "", "mariadb://h/d": "", "sqlite://x": "", "file:x.db": "",
 	} {
 		if got, err := KindOf(database); got != want || (err == nil) != (want != "") {
 			t.Errorf("%q: got %q, %v", database, got, err)

@@ -3,7 +3,6 @@ package shop
 import (
 	"context"
 	"database/sql"
-	"errors"
 
 	"github.com/google/uuid"
 
@@ -30,37 +29,16 @@ func (sqlite) Insert(ctx context.Context, tx sqlstore.Tx, o *Order) (bool, error
 
 // ByRequest implements Orders.
 func (sqlite) ByRequest(ctx context.Context, tx sqlstore.Tx, owner onceward.Scope, requestID string) (*Order, error) {
-	return oneSQLite(tx.QueryRowContext(ctx, `SELECT `+columns+` FROM orders
+	return oneRow(tx.QueryRowContext(ctx, `SELECT `+columns+` FROM orders
 		WHERE tenant = ? AND principal = ? AND request_id = ?`, owner.Tenant, owner.Principal, requestID))
 }
 
 // Get implements Orders.
 func (s sqlite) Get(ctx context.Context, tenant string, id uuid.UUID) (*Order, error) {
-	return oneSQLite(s.reader.QueryRowContext(ctx, `SELECT `+columns+` FROM orders WHERE tenant = ? AND id = ?`, tenant, id.String()))
+	return oneRow(s.reader.QueryRowContext(ctx, getOrder, tenant, id.String()))
 }
 
 // List implements Orders.
-func (s sqlite) List(ctx context.Context, tenant string, before uuid.UUID, limit int) (orders []*Order, _ error) {
-	rows, err := s.reader.QueryContext(ctx, `SELECT `+columns+` FROM orders
-		WHERE tenant = ? AND id < ? ORDER BY id DESC LIMIT ?`, tenant, before.String(), limit)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
-		order, err := scanOrder(rows)
-		if err != nil {
-			return nil, err
-		}
-		orders = append(orders, order)
-	}
-	return orders, rows.Err()
-}
-
-func oneSQLite(row *sql.Row) (*Order, error) {
-	order, err := scanOrder(row)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil
-	}
-	return order, err
+func (s sqlite) List(ctx context.Context, tenant string, before uuid.UUID, limit int) ([]*Order, error) {
+	return listRows(ctx, s.reader, tenant, before, limit)
 }

@@ -28,7 +28,7 @@ const drainTimeout = 80 * time.Second
 // demo is the verb that runs the reference shop.
 type demo struct {
 	Addr     string `default:"127.0.0.1:8080" help:"The address to listen on (${default})." placeholder:"HOST:PORT"`
-	Database string `default:"./onceward-demo.db" help:"The path of a SQLite file, which is made if need be (${default}), or a postgres:// URL." placeholder:"PATH|URL"`
+	Database string `default:"./onceward-demo.db" help:"The path of a SQLite file, which is made if need be (${default}), or a postgres:// or mysql:// URL." placeholder:"PATH|URL"`
 	Redis    string `help:"The redis:// URL of a Redis that answers retries before the database is asked; none by default." placeholder:"URL"`
 	Fresh    bool   `help:"Remove an earlier demo's data first: its own tables and records, or its file; nothing else."`
 }
@@ -121,8 +121,11 @@ func serve(ctx context.Context, stop func(), listener net.Listener, server *http
 // invitation says where the demo is and what to try. The key is new each time, so that the first line places an order.
 func invitation(at net.Addr, database string) string {
 	url := "http://" + reachable(at)
-	if strings.Contains(database, "://") {
-		database = "PostgreSQL" // a URL may hold a password
+	switch kind, _ := shop.KindOf(database); kind { // a URL may hold a password
+	case shop.KindPostgres:
+		database = "PostgreSQL"
+	case shop.KindMySQL:
+		database = "MariaDB"
 	}
 	post := fmt.Sprintf("curl -i %s/orders -H 'Authorization: Bearer demo-acme-alice' -H 'Idempotency-Key: try-%s' -H 'Content-Type: application/json'",
 		url, strings.ToLower(rand.Text()[:8]))

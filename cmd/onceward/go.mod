@@ -4,8 +4,10 @@ go 1.26.0
 
 require (
 	github.com/alecthomas/kong v1.17.0
+	github.com/go-sql-driver/mysql v1.10.1
 	github.com/jackc/pgx/v5 v5.13.0
 	github.com/onceward/onceward v0.0.0
+	github.com/onceward/onceward/mysqlstore v0.0.0
 	github.com/onceward/onceward/pgxstore v0.0.0
 	github.com/onceward/onceward/redisfront v0.0.0
 	github.com/onceward/onceward/shop v0.0.0
@@ -15,6 +17,7 @@ require (
 )
 
 require (
+	filippo.io/edwards25519 v1.2.0 // indirect
 	github.com/dustin/go-humanize v1.1.0 // indirect
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/jackc/pgpassfile v1.0.0 // indirect
@@ -34,6 +37,7 @@ require (
 
 replace (
 	github.com/onceward/onceward => ../../
+	github.com/onceward/onceward/mysqlstore => ../../mysqlstore
 	github.com/onceward/onceward/pgxstore => ../../pgxstore
 	github.com/onceward/onceward/redisfront => ../../redisfront
 	github.com/onceward/onceward/shop => ../../shop

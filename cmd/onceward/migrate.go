@@ -13,12 +13,12 @@ import (
 type migrate struct {
 	Up     migrateUp     `cmd:"" help:"Apply the migrations that the database lacks."`
 	Status migrateStatus `cmd:"" help:"List the migrations and whether the database has them."`
-	Print  migratePrint  `cmd:"" help:"Print the plain SQL, to be run by another tool. Nothing is opened: \"postgres://\" will do."`
+	Print  migratePrint  `cmd:"" help:"Print the plain SQL, to be run by another tool. Nothing is opened: \"postgres://\" or \"mysql://\" will do."`
 }
 
 // target is the database that a verb is about.
 type target struct {
-	Database string `required:"" help:"The path of a SQLite file, or a postgres:// URL." placeholder:"PATH|URL"`
+	Database string `required:"" help:"The path of a SQLite file, or a postgres:// or mysql:// URL." placeholder:"PATH|URL"`
 }
 
 // step is a migration as both stores have it.
@@ -44,6 +44,8 @@ func (t target) open(ctx context.Context, create bool) (schema, error) {
 		return nil, err
 	case kind == shop.KindPostgres:
 		return openPostgres(ctx, t.Database)
+	case kind == shop.KindMySQL:
+		return openMySQL(t.Database)
 	}
 	return openSQLite(ctx, t.Database, create)
 }
@@ -71,8 +73,11 @@ func (m *migratePrint) Run(to streams) error {
 		return err
 	}
 	steps := stepsSQLite()
-	if kind == shop.KindPostgres {
+	switch kind {
+	case shop.KindPostgres:
 		steps = stepsPostgres()
+	case shop.KindMySQL:
+		steps = stepsMySQL()
 	}
 	for _, s := range steps {
 		if _, err := fmt.Fprintf(to.out, "-- %03d_%s\n%s\n", s.Number, s.Name, s.SQL); err != nil {

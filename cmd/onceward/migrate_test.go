@@ -64,6 +64,7 @@ func TestMigrateFailures(t *testing.T) {
 	t.Parallel()
 	for _, verb := range []string{"up", "status"} {
 		wantFailure(t, exitFailed, "connection refused", "migrate", verb, "--database", "postgres://u:secret@127.0.0.1:1/x")
-		wantFailure(t, exitFailed, "not known", "migrate", verb, "--database", "mysql://u:secret@h/d")
+		wantFailure(t, exitFailed, "connection refused", "migrate", verb, "--database", "mysql://u:secret@127.0.0.1:1/d")
+		wantFailure(t, exitFailed, "not known", "migrate", verb, "--database", "oracle://u:secret@h/d")
 	}
 }

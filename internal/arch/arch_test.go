@@ -49,8 +49,8 @@ var places = map[string]place{
 	"storetest": {imports: ". fingerprint"},
 	"oncetest":  {imports: ". fingerprint memstore"},
 
-	"shop":         {imports: ". fingerprint httponce internal/migration pgxstore sqlitestore sqlstore"},
-	"shop/proofs":  {imports: ". fingerprint httponce pgxstore shop sqlitestore sqlstore"},
+	"shop":         {imports: ". fingerprint httponce internal/migration mysqlstore pgxstore sqlitestore sqlstore"},
+	"shop/proofs":  {imports: ". fingerprint httponce mysqlstore pgxstore shop sqlitestore sqlstore"},
 	"cmd/onceward": {imports: "*"},
 	"bench":        {imports: "*"},
 	"bench/gates":  {imports: "*"},

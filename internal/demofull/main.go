@@ -1,5 +1,5 @@
-// Demofull runs the demo on private servers, PostgreSQL and Redis, for those who have no Docker. Its only argument is the
-// binary of onceward; the servers and their data go when it ends.
+// Demofull runs the demo on private servers, a database and Redis, for those who have no Docker. Its arguments are the kind
+// of database and the binary of onceward; the servers and their data go when it ends.
 package main
 
 import (
@@ -21,23 +21,46 @@ func main() {
 }
 
 func run(arguments []string) (err error) {
-	if len(arguments) == 0 {
-		return errors.New("say where the binary of onceward is; flags of the demo may follow")
+	if len(arguments) < 2 {
+		return errors.New("say postgres or mariadb, and where the binary of onceward is; flags of the demo may follow")
 	}
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	postgres, err := dbtest.NewPostgres(dbtest.PostgresOptions{Durable: true})
+	url, closeDatabase, err := database(arguments[0])
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, postgres.Close()) }()
+	defer func() { err = errors.Join(err, closeDatabase()) }()
 	redis, err := dbtest.NewRedis(dbtest.RedisOptions{})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, redis.Close()) }()
-	fmt.Printf("PostgreSQL: %s\nRedis: %s\n", postgres.URL("postgres"), redis.URL())
-	return demo(signals, arguments[0], append([]string{"--database", postgres.URL("postgres"), "--redis", redis.URL()}, arguments[1:]...))
+	fmt.Printf("Database: %s\nRedis: %s\n", url, redis.URL())
+	return demo(signals, arguments[1], append([]string{"--database", url, "--redis", redis.URL()}, arguments[2:]...))
+}
+
+// database starts a server and returns the URL of a database in it.
+func database(kind string) (url string, closeServer func() error, err error) {
+	switch kind {
+	case "postgres":
+		server, err := dbtest.NewPostgres(dbtest.PostgresOptions{Durable: true})
+		if err != nil {
+			return "", nil, err
+		}
+		return server.URL("postgres"), server.Close, nil
+	case "mariadb":
+		server, err := dbtest.NewMariaDB(dbtest.MariaDBOptions{Durable: true})
+		if err != nil {
+			return "", nil, err
+		}
+		name, err := server.CreateDatabase()
+		if err != nil {
+			return "", nil, errors.Join(err, server.Close())
+		}
+		return server.URL(name), server.Close, nil
+	}
+	return "", nil, fmt.Errorf("%q is no database: say postgres or mariadb", kind)
 }
 
 // demo runs the demo until it ends, and hands it the signals that this process gets.

@@ -15,7 +15,12 @@ import (
 
 // The demo comes up on its servers, takes an order, and all of it ends at one signal.
 func TestDemoOnPrivateServers(t *testing.T) {
-	t.Parallel()
+	for _, database := range []string{"postgres", "mariadb"} {
+		t.Run(database, func(t *testing.T) { demoOn(t, database) })
+	}
+}
+
+func demoOn(t *testing.T, database string) {
 	dir := t.TempDir()
 	build := func(name, target string) string {
 		path := filepath.Join(dir, name)
@@ -25,7 +30,7 @@ func TestDemoOnPrivateServers(t *testing.T) {
 		return path
 	}
 	onceward := build("onceward", "github.com/onceward/onceward/cmd/onceward")
-	cmd := exec.Command(build("demofull", "."), onceward, "--addr", "127.0.0.1:0")
+	cmd := exec.Command(build("demofull", "."), database, onceward, "--addr", "127.0.0.1:0")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {

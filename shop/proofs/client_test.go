@@ -85,7 +85,10 @@ func send(ctx context.Context, url string, r request) (answer, error) {
 }
 
 func sendBy(ctx context.Context, by *http.Client, url string, r request) (answer, error) {
-	r = r.filled()
+	return sendFilled(ctx, by, url, r.filled())
+}
+
+func sendFilled(ctx context.Context, by *http.Client, url string, r request) (answer, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url+r.path, strings.NewReader(r.body))
 	if err != nil {
 		return answer{}, err

@@ -11,6 +11,7 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // database/sql on PostgreSQL, for the tests' own eyes
 
 	"github.com/onceward/onceward/internal/dbtest"
+	"github.com/onceward/onceward/mysqlstore"
 	"github.com/onceward/onceward/shop"
 )
 
@@ -37,14 +38,19 @@ func onBoth(t *testing.T, test func(t *testing.T, db *database)) {
 
 func onPostgres(t *testing.T) *database { return look(t, shop.KindPostgres, dbtest.Database(t)) }
 
+func onMariaDB(t *testing.T) *database { return look(t, shop.KindMySQL, dbtest.MariaDBDatabase(t)) }
+
 func onSQLite(t *testing.T) *database {
 	return look(t, shop.KindSQLite, filepath.Join(t.TempDir(), "shop.db"))
 }
 
 func look(t *testing.T, kind shop.Kind, name string) *database {
 	driver, source := "sqlite", "file:"+name+"?_busy_timeout=10000"
-	if kind == shop.KindPostgres {
+	switch kind {
+	case shop.KindPostgres:
 		driver, source = "pgx", name
+	case shop.KindMySQL:
+		driver, source = "mysql", must(mysqlstore.ParseURL(name))(t).FormatDSN()
 	}
 	eyes := must(sql.Open(driver, source))(t)
 	t.Cleanup(func() { _ = eyes.Close() })
