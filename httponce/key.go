@@ -13,22 +13,30 @@ const HeaderKey = "Idempotency-Key"
 // key reads the request's key. Its error is an *Answer.
 func (o *Options) key(r *http.Request) (string, error) {
 	lines := r.Header[HeaderKey]
-	switch {
-	case len(lines) == 0 && o.Optional:
+	if len(lines) == 0 && o.Optional {
 		return rand.Text(), nil
+	}
+	return ParseKey(lines, o.Strict, o.KeyBytesMax)
+}
+
+// ParseKey reads the lines of a field that carries a key, for the door of another protocol: one line with a key of at most
+// bytesMax bytes, in quotes or, unless strict, without. The error is an *Answer whose Body is a Problem; it repeats
+// nothing of the lines.
+func ParseKey(lines []string, strict bool, bytesMax int) (string, error) {
+	switch {
 	case len(lines) == 0:
 		return "", keyMissing.answer("")
 	case len(lines) > 1:
 		return "", keyRepeated.answer("")
 	}
-	key, fault := parseKey(lines[0], o.Strict)
+	key, fault := parseKey(lines[0], strict)
 	switch {
 	case fault == faultRepeated:
 		return "", keyRepeated.answer("")
 	case fault != "":
 		return "", keyMalformed.answer("The Idempotency-Key " + fault + keyAdvice)
-	case len(key) > o.KeyBytesMax:
-		return "", keyTooLong.answer(fmt.Sprintf("Send an Idempotency-Key of at most %d bytes.", o.KeyBytesMax))
+	case len(key) > bytesMax:
+		return "", keyTooLong.answer(fmt.Sprintf("Send an Idempotency-Key of at most %d bytes.", bytesMax))
 	}
 	return key, nil
 }

@@ -30,6 +30,7 @@ var places = map[string]place{
 	"":            {imports: "fingerprint"},
 	"fingerprint": {},
 	"httponce":    {imports: ". fingerprint"},
+	"rpconce":     {imports: ". httponce"},
 	"conform":     {},
 	"onceclient":  {},
 
@@ -45,6 +46,7 @@ var places = map[string]place{
 	"adapters/echoonce":  {imports: ". httponce"},
 	"adapters/fiberonce": {imports: ". httponce"},
 	"adapters/ginonce":   {imports: ". httponce"},
+	"adapters/grpconce":  {imports: ". rpconce"},
 
 	"storetest": {imports: ". fingerprint"},
 	"oncetest":  {imports: ". fingerprint memstore"},
@@ -56,7 +58,7 @@ var places = map[string]place{
 	"bench/gates":  {imports: "*"},
 
 	"internal/arch":        {},
-	"internal/conformtest": {imports: ". httponce memstore conform internal/features"},
+	"internal/conformtest": {imports: ". httponce rpconce memstore conform internal/features"},
 	"internal/features":    {imports: "conform storetest"},
 	"internal/dbtest":      {},
 	"internal/demofull":    {imports: "internal/dbtest"},

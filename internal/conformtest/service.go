@@ -32,25 +32,33 @@ type Service[Tx any] struct {
 // New is a service whose effects are on its stage.
 func New(t testing.TB, o httponce.Options) *Service[*conform.Tx] {
 	t.Helper()
-	s := &Service[*conform.Tx]{insert: func(_ context.Context, tx *conform.Tx, reference string) error { return tx.Insert(reference) }}
-	s.open(t, memstore.New(s.Begin), o)
+	s := &Service[*conform.Tx]{insert: insert}
+	s.open(t, s.engine(t, memstore.New(s.Begin)), o)
 	return s
 }
+
+func insert(_ context.Context, tx *conform.Tx, reference string) error { return tx.Insert(reference) }
 
 // On is a service whose effects are in the store's database, where insert makes them.
 func On[Tx any](t testing.TB, store onceward.Store[Tx], insert func(ctx context.Context, tx Tx, reference string) error) *Service[Tx] {
 	t.Helper()
 	s := &Service[Tx]{insert: insert}
-	s.open(t, store, httponce.Options{})
+	s.open(t, s.engine(t, store), httponce.Options{})
 	return s
 }
 
-func (s *Service[Tx]) open(t testing.TB, store onceward.Store[Tx], o httponce.Options) {
+func (s *Service[Tx]) engine(t testing.TB, store onceward.Store[Tx]) *onceward.Engine[Tx] {
 	t.Helper()
-	engine, err := onceward.New(store, onceward.Options{})
+	engine, err := onceward.New(store, onceward.Options{OutcomeBytesMax: OutcomeBytesMax})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return engine
+}
+
+func (s *Service[Tx]) open(t testing.TB, engine *onceward.Engine[Tx], o httponce.Options) {
+	t.Helper()
+	var err error
 	o.Scope, o.Authorize = caller, permit
 	o.Report = func(*http.Request, error) {}
 	o.BodyBytesMax, o.StoredBytesMax, o.AnswerBytesMax = conform.BodyBytesMax, conform.StoredBytesMax, conform.AnswerBytesMax
