@@ -43,10 +43,11 @@ var places = map[string]place{
 
 	"redisfront": {imports: ". fingerprint"},
 
-	"adapters/echoonce":  {imports: ". httponce"},
-	"adapters/fiberonce": {imports: ". httponce"},
-	"adapters/ginonce":   {imports: ". httponce"},
-	"adapters/grpconce":  {imports: ". rpconce"},
+	"adapters/connectonce": {imports: ". rpconce"},
+	"adapters/echoonce":    {imports: ". httponce"},
+	"adapters/fiberonce":   {imports: ". httponce"},
+	"adapters/ginonce":     {imports: ". httponce"},
+	"adapters/grpconce":    {imports: ". rpconce"},
 
 	"storetest": {imports: ". fingerprint"},
 	"oncetest":  {imports: ". fingerprint memstore"},

@@ -157,9 +157,17 @@ func (p *play) held(ctx context.Context, c Call) <-chan Reply {
 
 // RunCalls plays the cases of conform that a service of calls can have, and has the README's table say so.
 func RunCalls(t *testing.T, column string, calls Calls) {
+	PlayCalls(t, calls)
 	lacks := conform.Features()
 	for _, c := range callCases {
 		lacks = slices.DeleteFunc(lacks, func(f conform.Feature) bool { return f == c.feature })
+	}
+	features.Adapter(t, column, lacks...)
+}
+
+// PlayCalls is RunCalls for a second service of one column.
+func PlayCalls(t *testing.T, calls Calls) {
+	for _, c := range callCases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			p := &play{t: t, calls: calls, key: rand.Text(), ref: rand.Text()}
@@ -167,7 +175,6 @@ func RunCalls(t *testing.T, column string, calls Calls) {
 			c.run(p)
 		})
 	}
-	features.Adapter(t, column, lacks...)
 }
 
 var callCases = []struct {
