@@ -49,8 +49,9 @@ func failure(ctx context.Context, step string, err error) error {
 	case errors.Is(err, onceward.ErrCollision), errors.Is(err, onceward.ErrInFlight), errors.Is(err, onceward.ErrTxEnded),
 		errors.Is(err, onceward.ErrUnavailable):
 		return err
-	case code == "" && ctx.Err() != nil && !errors.Is(err, ctx.Err()): // lib/pq tells a caller who is gone of a bad connection
-		return fmt.Errorf("%w: %s: %w: %w", onceward.ErrUnavailable, step, ctx.Err(), err)
+	// lib/pq tells a caller who is gone of a bad connection, or of what the server said when it was asked to stop.
+	case (code == "" || code == postgres.QueryCanceled) && ctx.Err() != nil && !errors.Is(err, ctx.Err()):
+		return fmt.Errorf("%w: %s: %w: %w", onceward.ErrUnavailable, step, ctx.Err(), scrub(err))
 	case code == "": // the network's, the context's, or the driver's
 		return fmt.Errorf("%w: %s: %w", onceward.ErrUnavailable, step, err)
 	case postgres.NoSchema(code):

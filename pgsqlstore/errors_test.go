@@ -116,3 +116,18 @@ func TestUUID(t *testing.T) {
 		}
 	}
 }
+
+// Whatever a driver says when its caller hung up: it is the caller's end.
+func TestFailureOfACallerWhoIsGone(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, err := range map[string]error{"stopped": server("57014"), "cut off": driver.ErrBadConn, "told": context.Canceled} {
+		if got := failure(ctx, "claim", err); !errors.Is(got, context.Canceled) || !errors.Is(got, onceward.ErrUnavailable) {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	if got := failure(t.Context(), "claim", server("57014")); errors.Is(got, context.Canceled) {
+		t.Errorf("stopped by another: %v", got)
+	}
+}
