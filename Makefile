@@ -18,7 +18,7 @@ LOGS     := .cache/logs
 
 SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: help setup test lint bench gates demo demo-full fuzz
+.PHONY: help setup test lint bench gates peers demo demo-full fuzz
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,6 +47,9 @@ bench: setup ## run the Go benchmarks (BENCH=regexp BENCHTIME=1s)
 
 gates: setup ## measure the speed that onceward promises; fails when a promise is broken
 	@go run ./bench/gates
+
+peers: setup ## compare onceward with what else makes a write happen once: the tables of docs/benchmarks.md
+	@go run ./bench/peers
 
 demo: ## start the demo shop on http://127.0.0.1:8080
 	@go run ./cmd/onceward demo

@@ -57,6 +57,7 @@ var places = map[string]place{
 	"cmd/onceward": {imports: "*"},
 	"bench":        {imports: "*"},
 	"bench/gates":  {imports: "*"},
+	"bench/peers":  {imports: "*"},
 
 	"internal/arch":        {},
 	"internal/conformtest": {imports: ". httponce rpconce memstore conform internal/features"},
