@@ -120,10 +120,8 @@ func inFlight(err error) error {
 }
 
 // abandon gives a connection back whose claim failed. One to a server that takes no writes is closed: after a fail-over the
-// next one leads to the new primary.
+// next one leads to the new primary. So is one that somebody has left in a transaction.
 func (c *conn) abandon(ctx context.Context, err error) {
-	if readOnly(err) {
-		c.discard = true
-	}
+	c.discard = readOnly(err) || numberOf(err) == codeLeftOpen
 	c.leave(ctx)
 }

@@ -122,9 +122,9 @@ func (s *Store) meet(ctx context.Context, c *sql.Conn) (*server, error) {
 	_, err := fmt.Sscanf(version, "%d.%d", &major, &minor)
 	switch {
 	case err != nil || !strings.Contains(version, "MariaDB") || major < versionMin[0] || major == versionMin[0] && minor < versionMin[1]:
-		return nil, fmt.Errorf("mysqlstore: the server's version is %.80q: this store is made for MariaDB %d.%d and later", version, versionMin[0], versionMin[1])
+		return nil, fmt.Errorf("%w: its version is %.80q, and MariaDB %d.%d or later is needed", errUnfit, version, versionMin[0], versionMin[1])
 	case !autocommit:
-		return nil, errors.New("mysqlstore: the connections do not commit by themselves: remove autocommit from the data source name, or from the server's settings")
+		return nil, fmt.Errorf("%w: it does not commit by itself: remove autocommit from the data source name, or from the server's settings", errUnfit)
 	}
 	_, err = c.ExecContext(ctx, "DO 0; DO 0")
 	if err != nil && numberOf(err) != codeSyntax {

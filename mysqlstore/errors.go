@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/go-sql-driver/mysql"
 
@@ -25,6 +24,7 @@ const (
 	codeOption         = 1290 // the server runs with --read-only
 	codeNoSavepoint    = 1305
 	codeStatementBased = 1665
+	codeLeftOpen       = 1568 // the connection is in a transaction that somebody has left
 	codeOutOfRange     = 1690
 )
 
@@ -33,9 +33,11 @@ var unavailable = []uint16{
 	1021, 1037, 1040, 1041, 1114, // full disk, memory, connections, table
 	1047, 1053, 1077, 1927, // a cluster's node that is not ready, a server that stops, a connection that it ends
 	1203, 1205, 1213, 1226, 1290, 1317, 1792, 1836, 1969, // a user's connections, locks, read-only, interrupted
+	codeLeftOpen,
 }
 
 var (
+	errUnfit      = errors.New("mysqlstore: the server or the connection to it is not what the store needs")
 	errReadOnly   = fmt.Errorf("%w: the server takes no writes: it is a replica", onceward.ErrUnavailable)
 	errLost       = fmt.Errorf("%w: the connection was lost, which rolled the work back", onceward.ErrUnavailable)
 	errRolledBack = fmt.Errorf("%w: the server has rolled the transaction back in the work, as it does after a deadlock", onceward.ErrNotCommitted)
@@ -61,19 +63,18 @@ func numberOf(err error) int {
 }
 
 // scrub takes the text out of a server's error that may quote values: a record's key and outcome have no place in an error.
-// Those are the errors about data, about constraints and about syntax (SQLSTATE classes 22, 23 and 42000).
+// Those are the errors about data and about constraints (SQLSTATE classes 22 and 23) and about syntax.
 func scrub(err error) error {
 	server := serverError(err)
 	if server == nil {
 		return err
 	}
-	state := string(server.SQLState[:])
-	if strings.HasPrefix(state, "22") || strings.HasPrefix(state, "23") || server.Number == codeSyntax || state == "HY000" && server.Number != codeOption {
-		clean := *server
-		clean.Message = "(its text is left out: it may quote a value)"
-		return &clean
+	if class := string(server.SQLState[:2]); class != "22" && class != "23" && server.Number != codeSyntax {
+		return server
 	}
-	return server
+	clean := *server
+	clean.Message = "(its text is left out: it may quote a value)"
+	return &clean
 }
 
 // readOnly reports whether the server takes no writes: from this user, or from others.
@@ -87,7 +88,7 @@ func failure(step string, err error) error {
 	server := serverError(err)
 	switch {
 	case err == nil, errors.Is(err, onceward.ErrCollision), errors.Is(err, onceward.ErrInFlight), errors.Is(err, onceward.ErrTxEnded),
-		errors.Is(err, onceward.ErrUnavailable):
+		errors.Is(err, onceward.ErrUnavailable), errors.Is(err, onceward.ErrSchema), errors.Is(err, errUnfit):
 		return err
 	case errors.Is(err, errRaced), server == nil: // the network's or the context's
 		return fmt.Errorf("%w: %s: %w", onceward.ErrUnavailable, step, err)
@@ -96,7 +97,7 @@ func failure(step string, err error) error {
 	case server.Number == codeNoTable, server.Number == codeUnknownColumn:
 		return fmt.Errorf("%w: mysqlstore: %s: %w", onceward.ErrSchema, step, scrub(err))
 	case server.Number == codeStatementBased:
-		return fmt.Errorf("mysqlstore: %s: the server's binlog_format must be MIXED or ROW: %w", step, scrub(err))
+		return fmt.Errorf("%w: its binlog_format must be MIXED or ROW: %s: %w", errUnfit, step, scrub(err))
 	case slices.Contains(unavailable, server.Number):
 		return fmt.Errorf("%w: %s: %w", onceward.ErrUnavailable, step, scrub(err))
 	}

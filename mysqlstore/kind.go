@@ -45,16 +45,15 @@ var exceptions = map[string]struct {
 }
 
 var (
-	// blank is what may come before the first word. A comment that the server executes is not blank.
-	blank    = regexp.MustCompile(`^(?:[\s(]+|--[\s][^\n]*(?:\n|$)|#[^\n]*(?:\n|$)|/\*(?:[^!M*]|\*[^/]|M[^!])(?s:.*?)\*/|/\*\*/)*`)
 	word     = regexp.MustCompile(`^[A-Za-z]+`)
 	locking  = regexp.MustCompile(`(?i)\b(FOR\s+(UPDATE|SHARE)|LOCK\s+IN)\b`)
 	executed = regexp.MustCompile(`/\*M?!`)
+	dashes   = regexp.MustCompile(`^--(\s|$)`)
 )
 
 // kindOf is the kind of a statement, and its first word.
 func kindOf(query string) (kind, string) {
-	text := query[len(blank.FindString(query)):]
+	text := skipBlank(query)
 	first := strings.ToUpper(word.FindString(text))
 	kind, known := kinds[first]
 	if !known {
@@ -67,6 +66,21 @@ func kindOf(query string) (kind, string) {
 		kind = mayEnd
 	}
 	return kind, first
+}
+
+// skipBlank cuts off what may come before the first word. A comment that the server executes is not blank.
+func skipBlank(text string) string {
+	for {
+		text = strings.TrimLeft(text, " \t\r\n\v\f(")
+		switch {
+		case strings.HasPrefix(text, "#"), dashes.MatchString(text):
+			_, text, _ = strings.Cut(text, "\n")
+		case strings.HasPrefix(text, "/*") && !executed.MatchString(text[:min(4, len(text))]):
+			_, text, _ = strings.Cut(text[2:], "*/")
+		default:
+			return text
+		}
+	}
 }
 
 // several reports whether a text may hold more than one statement, or one that does not start with its first word.

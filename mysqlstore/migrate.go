@@ -172,7 +172,7 @@ func Check(ctx context.Context, db *sql.DB) error {
 	case readOnly:
 		return errReadOnly
 	case strings.EqualFold(format, "STATEMENT"):
-		return errors.New("mysqlstore: check: the binlog_format must be MIXED or ROW")
+		return fmt.Errorf("%w: its binlog_format must be MIXED or ROW", errUnfit)
 	}
 	var nothing onceward.Record
 	if _, err := c.read(ctx, &nothing, selectRecord(nothing.ID)); err != nil && !errors.Is(err, onceward.ErrCollision) {

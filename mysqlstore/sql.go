@@ -20,7 +20,8 @@ const (
 	now = "UTC_TIMESTAMP(6)"
 
 	begin    = "START TRANSACTION READ WRITE"
-	rollback = "ROLLBACK"
+	rollback = "ROLLBACK AND NO CHAIN NO RELEASE" // whatever the session's completion_type
+	commit   = "COMMIT AND NO CHAIN NO RELEASE"
 
 	// restore gives the session the time-out back that it had before the claim.
 	restore = "SET SESSION idle_transaction_timeout = @onceward_idle"
@@ -30,7 +31,6 @@ const (
 	// commitSaved ends an attempt behind saveRecord. The sum overflows, which is an error in every SQL mode and keeps the
 	// COMMIT from being reached, where not exactly one row was saved.
 	checkSaved = "SET @onceward_saved = ~0 + (ROW_COUNT() <> 1), SESSION idle_transaction_timeout = @onceward_idle"
-	commit     = "COMMIT"
 
 	// nowait lets a statement fail at once, with codeLockTimeout, where another transaction holds a lock that it needs.
 	nowait = "SET STATEMENT innodb_lock_wait_timeout = 0 FOR "

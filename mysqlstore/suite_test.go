@@ -184,3 +184,24 @@ const (
 	commitAmong = ";\nCOMMIT"
 	commitAlone = "\x03COMMIT"
 )
+
+func (d *database) text(t testing.TB, query string, args ...any) string {
+	t.Helper()
+	return text(t, d.db, query, args...)
+}
+
+func text(t testing.TB, db *sql.DB, query string, args ...any) (text string) {
+	t.Helper()
+	if err := db.QueryRowContext(context.Background(), query, args...).Scan(&text); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return text
+}
+
+// settings are a connection's, as far as the store touches them.
+func settings(t testing.TB, db *sql.DB) string {
+	t.Helper()
+	return text(t, db, "SELECT CONCAT_WS(' ', @@idle_transaction_timeout, @@innodb_lock_wait_timeout, @@tx_isolation, @@autocommit, @@in_transaction)")
+}
+
+func storeOn(db *sql.DB) onceward.Store[sqlstore.Tx] { return mysqlstore.New(db) }

@@ -99,8 +99,10 @@ func makeMariaDB(options MariaDBOptions) (*MariaDB, error) {
 		stopSignal: syscall.SIGTERM, deathSignal: syscall.SIGKILL,
 	}}
 	m.ready = m.accepts
-	if _, err := run(m.command(install, "--no-defaults", "--datadir="+m.data(), "--auth-root-authentication-method=normal",
-		"--skip-test-db", "--skip-name-resolve", mariaDBLogFile, m.tmpdir())); err != nil {
+	arguments := append([]string{
+		"--no-defaults", "--datadir=" + m.data(), "--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve", m.tmpdir(),
+	}, options.sizes()...)
+	if _, err := run(m.command(install, arguments...)); err != nil {
 		return nil, errors.Join(err, m.Close())
 	}
 	return m, nil
@@ -204,8 +206,13 @@ func (m *MariaDB) pidFile() string { return filepath.Join(m.dir, "pid") }
 // tmpdir is a place for temporary tables that no other server uses: each removes all that it finds there when it starts.
 func (m *MariaDB) tmpdir() string { return "--tmpdir=" + m.dir }
 
-// mariaDBLogFile is a small log, which a start has less work with.
-const mariaDBLogFile = "--innodb-log-file-size=16M"
+// sizes are the server's own for what is measured, and less than that, which a start has less work with, for tests.
+func (o MariaDBOptions) sizes() []string {
+	if o.Durable {
+		return nil
+	}
+	return []string{"--innodb-log-file-size=16M", "--innodb-buffer-pool-size=64M"}
+}
 
 func (m *MariaDB) settings(options MariaDBOptions) []string {
 	flush := "2" // handed to the kernel at the commit, which is enough where only the process dies
@@ -215,8 +222,9 @@ func (m *MariaDB) settings(options MariaDBOptions) []string {
 	arguments := []string{
 		"--no-defaults", "--datadir=" + m.data(), "--pid-file=" + m.pidFile(), "--socket=" + filepath.Join(m.dir, "socket"), m.tmpdir(),
 		"--bind-address=127.0.0.1", "--port=" + strconv.Itoa(m.port), "--skip-name-resolve", "--max-connections=400",
-		"--innodb-flush-log-at-trx-commit=" + flush, mariaDBLogFile, "--innodb-buffer-pool-size=64M",
+		"--innodb-flush-log-at-trx-commit=" + flush,
 	}
+	arguments = append(arguments, options.sizes()...)
 	for _, setting := range options.Settings {
 		arguments = append(arguments, "--"+setting)
 	}
