@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/onceward/onceward/internal/postgres"
@@ -59,9 +60,10 @@ func checkPooler(ctx context.Context, db *sql.DB, first *sql.Conn) error {
 	}
 	processes := map[int]*sql.Conn{}
 	for range poolerProbes {
-		for _, conn := range conns {
+		for i, conn := range conns {
+			// A text of its own for each connection: the driver may well give the same one the same name.
 			var pid int
-			if err := conn.QueryRowContext(ctx, "SELECT pg_backend_pid()").Scan(&pid); err != nil {
+			if err := conn.QueryRowContext(ctx, fmt.Sprintf("SELECT pg_backend_pid() + 0 * %d", i)).Scan(&pid); err != nil {
 				return failure(ctx, "check", err)
 			}
 			if other, known := processes[pid]; known && other != conn {

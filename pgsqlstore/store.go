@@ -11,6 +11,10 @@
 // ROLLBACK TO x, RELEASE x. A statement that would end the transaction (COMMIT, ROLLBACK and their kin) is refused; a
 // CREATE FUNCTION with an SQL-standard body, whose END looks like one, as well. The tables are made by Migrate and are
 // found by the connection's search_path.
+//
+// Behind PgBouncer in transaction mode it works where the driver does not count on prepared statements to last: lib/pq, and
+// pgx with default_query_exec_mode=exec; Check tells. Your own statements outside a transaction may need lib/pq's
+// binary_parameters=yes there.
 package pgsqlstore
 
 import (

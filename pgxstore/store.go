@@ -5,6 +5,10 @@
 // advisory lock keeps a duplicate from running the work in vain. The tables are made by Migrate and are found by the
 // connection's search_path.
 //
+// Behind PgBouncer in transaction mode the exec modes Exec, CacheDescribe and SimpleProtocol work: a setting, a lock or a
+// savepoint of the store ends with its transaction. The default mode counts on prepared statements to last; Check tells so
+// (PgBouncer 1.21 and later can keep them, max_prepared_statements, which is not tested here).
+//
 // A work runs at READ COMMITTED, whatever the default is, and cannot change that: lock what it reads and decides by (SELECT
 // … FOR UPDATE, in one order everywhere). It is never run a second time by itself: a deadlock (SQLSTATE 40P01) rolls it back
 // and is returned, which httponce answers with 503 and Retry-After. An attempt holds one connection of the pool from the

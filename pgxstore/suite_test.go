@@ -108,9 +108,15 @@ func write(ctx context.Context, tx pgx.Tx, key string) error {
 
 func harness(t testing.TB) storetest.Harness[pgx.Tx] {
 	d := newDatabase(t)
+	return d.harness(d.pool, dbtest.Shared(t).Addr(), func(t testing.TB) *pgxpool.Pool { return connect(t, d.url, nil) })
+}
+
+// harness is the suite's. The stores under test reach the database by pool, by what another makes, and, through a network
+// that fails, at addr; what looks on reaches it directly.
+func (d *database) harness(pool *pgxpool.Pool, addr string, another func(t testing.TB) *pgxpool.Pool) storetest.Harness[pgx.Tx] {
 	return storetest.Harness[pgx.Tx]{
-		Store:   pgxstore.New(d.pool),
-		Another: func(t testing.TB) onceward.Store[pgx.Tx] { return pgxstore.New(connect(t, d.url, nil)) },
+		Store:   pgxstore.New(pool),
+		Another: func(t testing.TB) onceward.Store[pgx.Tx] { return pgxstore.New(another(t)) },
 		Write:   write,
 		Refused: func(ctx context.Context, tx pgx.Tx) error {
 			_, err := tx.Exec(ctx, "SELECT 1/0")
@@ -120,20 +126,25 @@ func harness(t testing.TB) storetest.Harness[pgx.Tx] {
 			_, err := tx.Exec(ctx, statement)
 			return err
 		},
-		Begin:   d.begin,
+		Begin:   func(t testing.TB) (pgx.Tx, func() error, func() error) { return begin(t, pool) },
 		Effects: d.effects,
 		Records: d.records,
 		Age: func(t testing.TB, by time.Duration) {
 			d.exec(t, "UPDATE onceward_record SET created_at = created_at - $1::interval, expires_at = expires_at - $1::interval, kept_until = kept_until - $1::interval", by)
 		},
-		Lose:    d.lose,
+		Lose:    func(t testing.TB, at storetest.LosePoint) onceward.Store[pgx.Tx] { return d.lose(t, addr, at) },
 		Intrude: d.intrude,
 	}
 }
 
 func (d *database) begin(t testing.TB) (pgx.Tx, func() error, func() error) {
 	t.Helper()
-	tx, err := d.pool.Begin(context.Background())
+	return begin(t, d.pool)
+}
+
+func begin(t testing.TB, pool *pgxpool.Pool) (pgx.Tx, func() error, func() error) {
+	t.Helper()
+	tx, err := pool.Begin(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,9 +153,9 @@ func (d *database) begin(t testing.TB) (pgx.Tx, func() error, func() error) {
 }
 
 // lose is a store whose network fails once. Its statements are sent as text, which the proxy can find.
-func (d *database) lose(t testing.TB, at storetest.LosePoint) onceward.Store[pgx.Tx] {
+func (d *database) lose(t testing.TB, addr string, at storetest.LosePoint) onceward.Store[pgx.Tx] {
 	t.Helper()
-	proxy := dbtest.NewProxy(t, dbtest.Shared(t).Addr())
+	proxy := dbtest.NewProxy(t, addr)
 	proxy.Cut(map[storetest.LosePoint]dbtest.Fault{
 		storetest.LoseInWork:       {On: "INTO effect", Moment: dbtest.Before},
 		storetest.LoseBeforeCommit: {On: "INTO onceward_record", Moment: dbtest.Before},

@@ -11,8 +11,8 @@
 //	}
 //
 // [Database] and [MariaDBDatabase] are what most tests want: a database of their own on a server that the whole test process shares.
-// [StartPostgres], [StartMariaDB] and [StartRedis] are for tests that crash or pause their server, [NewProxy] for tests that cut the
-// network.
+// [StartPostgres], [StartMariaDB] and [StartRedis] are for tests that crash or pause their server, [StartPgBouncer] puts a pooler
+// before one, [NewProxy] is for tests that cut the network.
 //
 // The package uses the standard library only, so that it costs the root module no dependency. It is made for Linux; on other
 // systems servers run too, but outlive a test process that is killed.

@@ -49,12 +49,14 @@ func ListenProxy(target string) (*Proxy, error) {
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
 // URL returns a connection string of the target with the proxy's address in place of the target's.
-func (p *Proxy) URL(direct string) string {
+func (p *Proxy) URL(direct string) string { return withHost(direct, p.Addr()) }
+
+func withHost(direct, addr string) string {
 	through, err := url.Parse(direct)
 	if err != nil {
 		return direct // it fails where it is used, with a better word for it
 	}
-	through.Host = p.Addr()
+	through.Host = addr
 	return through.String()
 }
 
