@@ -132,3 +132,39 @@ func levelOf(e Event) slog.Level {
 	}
 	return slog.LevelDebug
 }
+
+// Fault is Err in one word, for a label: one of a fixed list, "failed" for what is not on it, and nothing where the step
+// succeeded.
+func (e Event) Fault() string {
+	if e.Err == nil {
+		return ""
+	}
+	for _, f := range faults {
+		if errors.Is(e.Err, f.err) {
+			return f.word
+		}
+	}
+	return "failed"
+}
+
+// faults are in the order in which they say most of an error that matches several.
+var faults = []struct {
+	err  error
+	word string
+}{
+	{ErrInFlight, "in_flight"},
+	{ErrKeyReused, "key_reused"},
+	{ErrExpired, "expired"},
+	{ErrTxEnded, "tx_ended"},
+	{ErrCommitUnresolved, "unresolved"},
+	{ErrNotCommitted, "not_committed"},
+	{ErrSchema, "schema"},
+	{ErrUnavailable, "unavailable"},
+	{ErrAborted, "aborted"},
+	{ErrUntouched, "untouched"},
+	{ErrOutcomeTooLarge, "outcome_too_large"},
+	{ErrMeaning, "meaning"},
+	{ErrCollision, "collision"},
+	{context.Canceled, "cancelled"},
+	{context.DeadlineExceeded, "timed_out"},
+}

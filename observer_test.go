@@ -239,3 +239,20 @@ func TestReasonIsSafeToLog(t *testing.T) {
 		}
 	}
 }
+
+func TestFaultIsOneOfAList(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{nil, ""},
+		{errWork, "failed"},
+		{fmt.Errorf("%w: s3cret", onceward.ErrKeyReused), "key_reused"},
+		{fmt.Errorf("%w: %w", onceward.ErrNotCommitted, onceward.ErrUnavailable), "not_committed"},
+		{fmt.Errorf("%w: %w", onceward.ErrUnavailable, context.Canceled), "unavailable"},
+	} {
+		if got := (onceward.Event{Err: c.err}).Fault(); got != c.want {
+			t.Errorf("%v: %q, want %q", c.err, got, c.want)
+		}
+	}
+}

@@ -47,6 +47,8 @@ var places = map[string]place{
 	"adapters/echoonce":    {imports: ". httponce"},
 	"adapters/fiberonce":   {imports: ". httponce"},
 	"adapters/ginonce":     {imports: ". httponce"},
+	"adapters/otelonce":    {imports: "."},
+	"adapters/promonce":    {imports: "."},
 	"adapters/grpconce":    {imports: ". rpconce"},
 
 	"storetest": {imports: ". fingerprint"},
