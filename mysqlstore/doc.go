@@ -43,6 +43,8 @@
 //
 // # Galera
 //
+// What follows is how it is meant; no test of this project runs a cluster yet, nor Vitess.
+//
 // Locks are a node's own. Attempts of one command at two nodes both run, and the commit of the later one fails with error
 // 1213: it is rolled back and answered with the first one's outcome. So there is one effect, and a work may run in vain; with
 // wsrep_sync_wait=7 in the data source name a node first applies what others have committed, so that this happens only to
