@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/onceward/onceward"
@@ -105,11 +106,15 @@ func CallFrom(ctx context.Context) *Call {
 	return call
 }
 
-// Do answers a call to op for an adapter. Keys are the lines of HeaderKey, encoded is the message in its deterministic
-// encoding. The error is the work's own or an *Error.
-func (d *Door[Tx]) Do(ctx context.Context, op *onceward.Operation, call *Call, keys []string, encoded []byte, work onceward.Work[Tx]) (onceward.Result, error) {
-	call.Operation = op
-	if err := d.identify(ctx, call, keys, encoded); err != nil {
+// Prefix begins the meaning of a call to the procedure; the message in its deterministic encoding follows. Nothing may be
+// appended in place.
+func Prefix(procedure string) []byte { return slices.Clip(append([]byte(procedure), 0)) }
+
+// Do answers a call to op for an adapter. Keys are the lines of HeaderKey, meaning is what Prefix says, and is kept. The
+// error is the work's own or an *Error.
+func (d *Door[Tx]) Do(ctx context.Context, op *onceward.Operation, call *Call, keys []string, meaning []byte, work onceward.Work[Tx]) (onceward.Result, error) {
+	call.Operation, call.Meaning = op, meaning
+	if err := d.identify(ctx, call, keys); err != nil {
 		return onceward.Result{}, err
 	}
 	result, err := d.do(ctx, call, work)
@@ -133,16 +138,13 @@ func (d *Door[Tx]) do(ctx context.Context, call *Call, work onceward.Work[Tx]) (
 }
 
 // identify finds out who asks for what. It claims nothing; its errors are those of the request.
-func (d *Door[Tx]) identify(ctx context.Context, call *Call, keys []string, encoded []byte) (err error) {
+func (d *Door[Tx]) identify(ctx context.Context, call *Call, keys []string) (err error) {
 	if call.Scope, err = d.options.Scope(ctx); err != nil {
 		return d.fault(unauthenticated, "", err)
 	}
 	if call.Key, err = httponce.ParseKey(keys, d.options.Strict, d.options.KeyBytesMax); err != nil {
 		return d.fault(keyFault(err), "", err)
 	}
-	meaning := make([]byte, 0, len(call.Procedure)+1+len(encoded))
-	meaning = append(append(meaning, call.Procedure...), 0)
-	call.Meaning = append(meaning, encoded...)
 	if d.options.Authorize != nil {
 		if err := d.options.Authorize(ctx, call); err != nil {
 			return d.fault(forbidden, "", err)

@@ -83,7 +83,7 @@ func accept(context.Context, tx) (onceward.Outcome, error) {
 
 // do makes a call under the key k.
 func (s *service) do(ctx context.Context, message string, work onceward.Work[tx]) (onceward.Result, error) {
-	return s.door.Do(ctx, operation, &rpconce.Call{Procedure: "/p"}, []string{"k"}, []byte(message), work)
+	return s.door.Do(ctx, operation, &rpconce.Call{Procedure: "/p"}, []string{"k"}, append(rpconce.Prefix("/p"), message...), work)
 }
 
 // wantFault fails unless err is an *Error.

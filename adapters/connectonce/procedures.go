@@ -59,19 +59,20 @@ func Handle[Tx, In, Out any](p *Procedures[Tx], procedure string, op *onceward.O
 	if p.handlers[procedure] != nil || !in || !out {
 		panic("connectonce: " + procedure + " has a handler, or its messages are none of Protocol Buffers")
 	}
+	prefix := rpconce.Prefix(procedure)
 	p.handlers[procedure] = func(ctx context.Context, received connect.AnyRequest) (connect.AnyResponse, error) {
 		request, ok := received.(*connect.Request[In])
 		if !ok {
 			return nil, connect.NewError(connect.CodeInternal, fmt.Errorf("connectonce: the handler of %s is for another message", procedure))
 		}
-		encoded, err := encoding.Marshal(message(request.Msg))
+		meaning, err := encoding.MarshalAppend(prefix, message(request.Msg))
 		if err != nil {
 			return nil, connect.NewError(connect.CodeInvalidArgument, errors.New("the message cannot be encoded"))
 		}
-		v := &visit[In, Out]{request: request, encoded: encoded}
+		v := &visit[In, Out]{request: request, encoded: meaning[len(prefix):]}
 		keys := request.Header()[http.CanonicalHeaderKey(rpconce.HeaderKey)]
 		call := &rpconce.Call{Procedure: procedure, Message: request.Msg}
-		result, err := p.door.Do(ctx, op, call, keys, encoded, func(ctx context.Context, tx Tx) (onceward.Outcome, error) {
+		result, err := p.door.Do(ctx, op, call, keys, meaning, func(ctx context.Context, tx Tx) (onceward.Outcome, error) {
 			return v.attempt(func(request *connect.Request[In]) (*connect.Response[Out], error) { return h(ctx, tx, request) })
 		})
 		if err != nil {

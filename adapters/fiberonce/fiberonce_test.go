@@ -3,7 +3,9 @@ package fiberonce_test
 import (
 	"errors"
 	"net"
+	"net/http"
 	"testing"
+	"time"
 
 	"github.com/gofiber/fiber/v3"
 	"github.com/gofiber/fiber/v3/middleware/adaptor"
@@ -52,6 +54,22 @@ func failures(c fiber.Ctx, err error) error {
 	return fiber.DefaultErrorHandler(c, err)
 }
 
+// shutdown has the clients close their idle connections for as long as the server waits for them.
+func shutdown(app *fiber.App) error {
+	done := make(chan error, 1)
+	go func() { done <- app.Shutdown() }()
+	again := time.NewTicker(5 * time.Millisecond)
+	defer again.Stop()
+	for {
+		select {
+		case err := <-done:
+			return err
+		case <-again.C:
+			http.DefaultClient.CloseIdleConnections()
+		}
+	}
+}
+
 // listen serves the app on a socket until the test's end.
 func listen(t *testing.T, app *fiber.App) string {
 	t.Helper()
@@ -62,7 +80,7 @@ func listen(t *testing.T, app *fiber.App) string {
 	ended := make(chan error, 1)
 	go func() { ended <- app.Listener(listener, fiber.ListenConfig{DisableStartupMessage: true}) }()
 	t.Cleanup(func() {
-		if err := errors.Join(app.Shutdown(), <-ended); err != nil {
+		if err := errors.Join(shutdown(app), <-ended); err != nil {
 			t.Error(err)
 		}
 	})

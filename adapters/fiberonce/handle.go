@@ -25,8 +25,7 @@ func Handle[Tx any](door *httponce.Door[Tx], op *onceward.Operation, h func(c fi
 		return v.attempt(w, r, func() error { return h(v.c, tx) })
 	})
 	return func(c fiber.Ctx) error {
-		v := &visit{c: c, streams: c.Request().IsBodyStream()}
-		r, err := newRequest(context.WithValue(c.Context(), visitKey{}, v), c)
+		r, err := newRequest(&visit{Context: c.Context(), c: c, streams: c.Request().IsBodyStream()}, c)
 		if err != nil {
 			return fiber.ErrBadRequest
 		}
@@ -37,10 +36,19 @@ func Handle[Tx any](door *httponce.Door[Tx], op *onceward.Operation, h func(c fi
 
 type visitKey struct{}
 
-// visit is one request's passage through the door.
+// visit is one request's passage through the door, and the context that it finds itself in.
 type visit struct {
+	context.Context
 	c       fiber.Ctx
 	streams bool // the body can be read once
+}
+
+// Value implements context.Context.
+func (v *visit) Value(key any) any {
+	if _, ok := key.(visitKey); ok {
+		return v
+	}
+	return v.Context.Value(key)
 }
 
 // attempt has the handler run on Fiber's context. Afterwards its response is as it was before: what the handler answered

@@ -12,6 +12,8 @@ import (
 
 	"github.com/gofiber/fiber/v3"
 	"github.com/valyala/fasthttp"
+
+	"github.com/onceward/onceward/httponce"
 )
 
 // newRequest copies what fasthttp read. Nothing of it is fasthttp's memory, except for the body, which the door reads
@@ -23,21 +25,45 @@ func newRequest(ctx context.Context, c fiber.Ctx) (*http.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &http.Request{
-		Method: string(in.Header.Method()), RequestURI: uri, URL: u,
-		Proto: string(in.Header.Protocol()), ProtoMajor: 1, ProtoMinor: 1,
-		Host: string(in.Host()), RemoteAddr: c.RequestCtx().RemoteAddr().String(), TLS: c.RequestCtx().TLSConnectionState(),
-		Header: make(http.Header, in.Header.Len()),
-	}
-	for name, value := range in.Header.All() {
-		if key := string(name); key != "Host" {
-			r.Header.Add(key, string(value))
-		}
-	}
+	r := blank.WithContext(ctx)
+	r.Method, r.RequestURI, r.URL = string(in.Header.Method()), uri, u
+	r.Proto, r.ProtoMajor, r.ProtoMinor = string(in.Header.Protocol()), 1, 1
+	r.Host, r.RemoteAddr, r.TLS = string(in.Host()), c.RequestCtx().RemoteAddr().String(), c.RequestCtx().TLSConnectionState()
+	r.Header = headerOf(&in.Header)
 	if r.Body, r.ContentLength, err = bodyOf(in); err != nil {
 		return nil, err
 	}
-	return r.WithContext(ctx), nil
+	return r, nil
+}
+
+var blank http.Request
+
+// names are those that most requests have, so that they are not made anew for each. Host is no field in net/http.
+var names = map[string]string{
+	"Host": "", "Accept": "Accept", "Accept-Encoding": "Accept-Encoding", "Authorization": "Authorization", "Connection": "Connection",
+	"Content-Length": "Content-Length", "Content-Type": "Content-Type", "Cookie": "Cookie", "Origin": "Origin", "User-Agent": "User-Agent",
+	httponce.HeaderKey: httponce.HeaderKey,
+}
+
+func headerOf(in *fasthttp.RequestHeader) http.Header {
+	header := make(http.Header, in.Len())
+	values := make([]string, 0, in.Len()) // in one place, as net/http has them
+	for name, value := range in.All() {
+		key, ok := names[string(name)]
+		switch {
+		case !ok:
+			key = string(name)
+		case key == "":
+			continue
+		}
+		values = append(values, string(value))
+		if first := len(values) - 1; header[key] == nil {
+			header[key] = values[first:len(values):len(values)]
+		} else {
+			header[key] = append(header[key], values[first])
+		}
+	}
+	return header
 }
 
 func bodyOf(in *fasthttp.Request) (io.ReadCloser, int64, error) {
@@ -56,8 +82,14 @@ func bodyOf(in *fasthttp.Request) (io.ReadCloser, int64, error) {
 	default:
 		body = in.Body()
 	}
-	return io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil
+	return &content{*bytes.NewReader(body)}, int64(len(body)), nil
 }
+
+// content is a body that is here.
+type content struct{ bytes.Reader }
+
+// Close implements io.Closer.
+func (*content) Close() error { return nil }
 
 // stream is a body that is read as it arrives.
 type stream struct {

@@ -44,19 +44,20 @@ func Handle[Tx any, In, Out proto.Message](m *Methods[Tx], method string, op *on
 	if m.handlers[method] != nil {
 		panic("grpconce: " + method + " has a handler")
 	}
+	prefix := rpconce.Prefix(method)
 	m.handlers[method] = func(ctx context.Context, received any) (any, error) {
 		in, ok := received.(In)
 		if !ok {
 			return nil, status.Errorf(codes.Internal, "grpconce: the handler of %s is for another message", method)
 		}
-		encoded, err := encoding.Marshal(in)
+		meaning, err := encoding.MarshalAppend(prefix, in)
 		if err != nil {
 			return nil, status.Error(codes.InvalidArgument, "The message cannot be encoded.")
 		}
-		v := &visit[In, Out]{in: in, encoded: encoded}
+		v := &visit[In, Out]{in: in, encoded: meaning[len(prefix):]}
 		keys := metadata.ValueFromIncomingContext(ctx, rpconce.HeaderKey)
 		call := &rpconce.Call{Procedure: method, Message: in}
-		result, err := m.door.Do(ctx, op, call, keys, encoded, func(ctx context.Context, tx Tx) (onceward.Outcome, error) {
+		result, err := m.door.Do(ctx, op, call, keys, meaning, func(ctx context.Context, tx Tx) (onceward.Outcome, error) {
 			return v.attempt(func(in In) (Out, error) { return h(ctx, tx, in) })
 		})
 		if err != nil {
@@ -69,7 +70,7 @@ func Handle[Tx any, In, Out proto.Message](m *Methods[Tx], method string, op *on
 
 func fields(result onceward.Result) metadata.MD {
 	if result.Replayed {
-		return metadata.Pairs(rpconce.HeaderID, result.ID, rpconce.HeaderReplayed, "true")
+		return metadata.MD{rpconce.HeaderID: {result.ID}, rpconce.HeaderReplayed: {"true"}}
 	}
-	return metadata.Pairs(rpconce.HeaderID, result.ID)
+	return metadata.MD{rpconce.HeaderID: {result.ID}}
 }
