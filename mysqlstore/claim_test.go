@@ -566,6 +566,26 @@ func TestMigrateFromSeveralProcesses(t *testing.T) {
 	}
 }
 
+// A user who may do no more than the store does starts on a complete schema, and the store serves him.
+func TestUserWithFewRights(t *testing.T) {
+	t.Parallel()
+	server := dbtest.StartMariaDB(t, dbtest.MariaDBOptions{})
+	d := databaseAt(t, server.Database(t))
+	name := d.url[strings.LastIndex(d.url, "/")+1:]
+	if _, err := server.Exec("mysql", "GRANT SELECT, INSERT, UPDATE, DELETE ON "+name+".* TO few@'127.0.0.1' IDENTIFIED BY 's3cret'"); err != nil {
+		t.Fatal(err)
+	}
+	db := connect(t, "mysql://few:s3cret@"+server.Addr()+"/"+name, nil)
+	if err := mysqlstore.Migrate(t.Context(), db); err != nil {
+		t.Error(err)
+	}
+	lives(t, d, db)
+	d.exec(t, "DELETE FROM onceward_migration")
+	if err := mysqlstore.Migrate(t.Context(), db); err == nil {
+		t.Error("it has made a table without the right to")
+	}
+}
+
 func TestStatusOfAnEmptyDatabase(t *testing.T) {
 	t.Parallel()
 	steps, err := mysqlstore.Status(t.Context(), connect(t, dbtest.MariaDBDatabase(t), nil))

@@ -119,11 +119,40 @@ func TestJoinedWorkEndsTheTransaction(t *testing.T) {
 	d.wantRecords(t, 3)
 }
 
+// What is sent on the caller's connection beside his transaction is not seen when it is sent. It is when the record is to be
+// saved.
+func TestJoinedTransactionIsEndedBesideIt(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	for name, texts := range map[string][]string{"committed": {"COMMIT"}, "rolled back": {"ROLLBACK"}, "begun anew": {"COMMIT", "BEGIN"}} {
+		conn, err := d.db.Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		outer, err := conn.BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = joins(t, newEngine(t, d.db), outer, name, func(ctx context.Context, tx sqlstore.Tx) error {
+			for _, text := range texts {
+				if _, err := conn.ExecContext(ctx, text); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		wantError(t, err, onceward.ErrTxEnded)
+		_ = outer.Commit()
+		_ = conn.Close()
+		d.wantRecords(t, 0)
+	}
+}
+
 // A joined work's deadlock is its caller's too: what the outer work writes afterwards would be outside of the transaction.
 func TestF25_DeadlockInAJoinedWork(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)
-	failed := deadlock(t, d, update, func(ctx context.Context, tx sqlstore.Tx, err error) error {
+	failed := deadlock(t, d, update, update, func(ctx context.Context, tx sqlstore.Tx, err error) error {
 		if err == nil {
 			return nil
 		}
@@ -133,9 +162,10 @@ func TestF25_DeadlockInAJoinedWork(t *testing.T) {
 
 	d = newDatabase(t)
 	var joined atomic.Int64
-	failed = deadlock(t, d, func(ctx context.Context, tx sqlstore.Tx, n int) error {
+	within := func(ctx context.Context, tx sqlstore.Tx, n int) error {
 		return joins(t, newEngine(t, d.db), tx, fmt.Sprint("joined ", joined.Add(1)), func(ctx context.Context, tx sqlstore.Tx) error { return update(ctx, tx, n) })
-	}, func(ctx context.Context, tx sqlstore.Tx, err error) error {
+	}
+	failed = deadlock(t, d, within, within, func(ctx context.Context, tx sqlstore.Tx, err error) error {
 		if err != nil {
 			wantError(t, err, onceward.ErrNotCommitted)
 			wantError(t, write(ctx, tx, "after"), onceward.ErrNotCommitted)

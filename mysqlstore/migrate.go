@@ -59,7 +59,8 @@ func known() []migration.Migration {
 }
 
 // Migrate applies the steps that the database lacks. Several processes may call it at once: they take turns. It is an error
-// if the database is ahead of this program.
+// if the database is ahead of this program. Where nothing is lacking, the user needs the right to read the table
+// onceward_migration and no other.
 func Migrate(ctx context.Context, db *sql.DB) error {
 	if err := migrateAll(ctx, db); err != nil {
 		return fmt.Errorf("mysqlstore: migrate: %w", scrub(err))
@@ -84,10 +85,10 @@ func migrateAll(ctx context.Context, db *sql.DB) (err error) {
 		_, unlock := conn.ExecContext(context.WithoutCancel(ctx), migrateUnlock)
 		err = errors.Join(err, unlock)
 	}()
-	if _, err := conn.ExecContext(ctx, createMigrations); err != nil {
-		return err
-	}
 	applied, err := appliedAt(ctx, conn)
+	if numberOf(err) == codeNoTable {
+		_, err = conn.ExecContext(ctx, createMigrations)
+	}
 	if err != nil {
 		return err
 	}

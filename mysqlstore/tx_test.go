@@ -114,8 +114,11 @@ func TestWatchedStatements(t *testing.T) {
 	d.wantRecords(t, 1)
 }
 
-// deadlock has two works lock two rows in opposite order; one of them is the victim. Each locks by its statement.
-func deadlock(t *testing.T, d *database, lock func(ctx context.Context, tx sqlstore.Tx, n int) error, after func(ctx context.Context, tx sqlstore.Tx, err error) error) (failed []error) {
+// locks is a part of a work that locks row n of the stock.
+type locks func(ctx context.Context, tx sqlstore.Tx, n int) error
+
+// deadlock has two works lock two rows in opposite order; one of them is the victim.
+func deadlock(t *testing.T, d *database, first, second locks, after func(ctx context.Context, tx sqlstore.Tx, err error) error) (failed []error) {
 	t.Helper()
 	d.exec(t, "CREATE TABLE IF NOT EXISTS stock (n int PRIMARY KEY, pieces int NOT NULL) ENGINE = InnoDB")
 	d.exec(t, "INSERT IGNORE INTO stock VALUES (1, 100), (2, 100)")
@@ -126,12 +129,12 @@ func deadlock(t *testing.T, d *database, lock func(ctx context.Context, tx sqlst
 		go func() {
 			key := []string{"first", "second"}[i]
 			_, err := engine.Do(context.Background(), hasty.For(alice, key, nil), work(key, func(ctx context.Context, tx sqlstore.Tx) error {
-				if err := lock(ctx, tx, i+1); err != nil {
+				if err := first(ctx, tx, i+1); err != nil {
 					return err
 				}
 				close(holds[i])
 				<-holds[1-i]
-				return after(ctx, tx, lock(ctx, tx, 2-i))
+				return after(ctx, tx, second(ctx, tx, 2-i))
 			}))
 			ended <- err
 		}()
@@ -155,7 +158,7 @@ func TestF25_DeadlockInTheWorkLeavesNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := newDatabase(t)
-			failed := deadlock(t, d, update, func(ctx context.Context, tx sqlstore.Tx, err error) error {
+			failed := deadlock(t, d, update, update, func(ctx context.Context, tx sqlstore.Tx, err error) error {
 				if err == nil {
 					return nil
 				}
@@ -176,15 +179,15 @@ func TestF25_DeadlockInTheWorkLeavesNothing(t *testing.T) {
 func TestF25_DeadlockAmongRowsIsNoticed(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)
-	failed := deadlock(t, d, func(ctx context.Context, tx sqlstore.Tx, n int) error {
-		rows, err := tx.QueryContext(ctx, "SELECT n FROM stock WHERE n = ? FOR UPDATE", n)
+	failed := deadlock(t, d, update, func(ctx context.Context, tx sqlstore.Tx, n int) error {
+		rows, err := tx.QueryContext(ctx, "SELECT n FROM stock WHERE n > ? - 1 AND n < ? + 1 FOR UPDATE", n, n) // the head of its rows comes at once
 		if err != nil {
 			return err
 		}
 		for rows.Next() { //nolint:revive // it does not look at rows.Err
 		}
 		return rows.Close()
-	}, func(ctx context.Context, tx sqlstore.Tx, err error) error {
+	}, func(ctx context.Context, tx sqlstore.Tx, _ error) error {
 		_ = write(ctx, tx, "after")
 		return nil
 	})
@@ -407,5 +410,35 @@ func TestWorkNeverSeesOurLockTimeout(t *testing.T) {
 	wantError(t, err, nil)
 	if after := settings(t, db); after != before {
 		t.Errorf("the connection has %s, it had %s", after, before)
+	}
+}
+
+// The work's isolation level is the store's to say: what others commit meanwhile is seen, whatever the session's own level.
+func TestWorkReadsWhatIsCommitted(t *testing.T) {
+	t.Parallel()
+	for _, level := range []string{"READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"} {
+		t.Run(level, func(t *testing.T) {
+			t.Parallel()
+			d := newDatabase(t)
+			open, _, _ := d.begin(t)
+			if err := write(t.Context(), open, "uncommitted"); err != nil {
+				t.Fatal(err)
+			}
+			engine := newEngine(t, connect(t, d.url, parameters(map[string]string{"tx_isolation": "'" + level + "'"})))
+			_, err := engine.Do(t.Context(), hasty.For(alice, "k", nil), work("k", func(ctx context.Context, tx sqlstore.Tx) error {
+				for want := 1; want <= 2; want++ { // its own effect, and what comes between the two
+					var n int
+					if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM effect").Scan(&n); err != nil {
+						return err
+					}
+					if n != want {
+						t.Errorf("the work sees %d effects, want %d", n, want)
+					}
+					d.exec(t, "INSERT INTO effect VALUES ('another')")
+				}
+				return nil
+			}))
+			wantError(t, err, nil)
+		})
 	}
 }
