@@ -353,6 +353,7 @@ func TestStoreThatFailsIsUnavailable(t *testing.T) {
 		{"deadlock", sqlError("40P01"), 503, "not_committed"},
 		{"serialization", fmt.Errorf("store: %w", sqlError("40001")), 503, "not_committed"},
 		{"another state", sqlError("23505"), 500, "internal"},
+		{"unresolved", fmt.Errorf("%w: %w", onceward.ErrCommitUnresolved, sqlError("40001")), 503, "unresolved"},
 	} {
 		s := newService(t, setup{})
 		s.orders(create)

@@ -173,13 +173,14 @@ func (o *Options) kindOf(op *onceward.Operation, err error) (k kind, known bool)
 		}, true
 	case errors.Is(err, onceward.ErrTxEnded): // above all others: it must invite no retry
 		return endedByWork, false
-	case conflicted(err):
-		return notCommitted, true
 	}
 	for _, row := range table {
 		if errors.Is(err, row.err) {
 			return row.kind, true
 		}
+	}
+	if conflicted(err) { // below the engine's own word, which may wrap a driver's and say that the end is not known
+		return notCommitted, true
 	}
 	return internal, false
 }
