@@ -62,7 +62,7 @@ func (s *service[Tx]) purchaseOnce(ctx context.Context, tx Tx, in purchase) (*ht
 		return nil, err
 	}
 	order.RequestID, order.UserID = call.Key, in.userID
-	added, err := s.orders.Insert(ctx, tx, order)
+	added, err := insertOrder(ctx, s.db, tx, order)
 	if err == nil && !added {
 		order, err = s.firstPurchase(ctx, tx, order)
 	}
@@ -74,7 +74,8 @@ func (s *service[Tx]) purchaseOnce(ctx context.Context, tx Tx, in purchase) (*ht
 
 // firstPurchase is the order that was placed with again's request id, if it is the same purchase.
 func (s *service[Tx]) firstPurchase(ctx context.Context, tx Tx, again *Order) (*Order, error) {
-	first, err := s.orders.ByRequest(ctx, tx, again.Owner, again.RequestID)
+	first, err := lockOrder(ctx, s.db, tx, "tenant = ? AND principal = ? AND request_id = ?",
+		again.Owner.Tenant, again.Owner.Principal, again.RequestID)
 	switch {
 	case err != nil:
 		return nil, err

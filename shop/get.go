@@ -3,8 +3,6 @@ package shop
 import (
 	"net/http"
 
-	"github.com/google/uuid"
-
 	"github.com/onceward/onceward"
 )
 
@@ -13,17 +11,17 @@ var errNoOrder = refuse(http.StatusNotFound, "order_unknown", "There is no such 
 
 // get answers GET /orders/{id}: an order as it is now.
 func (s *service[Tx]) get(w http.ResponseWriter, r *http.Request, caller onceward.Scope) error {
-	id, err := uuid.Parse(r.PathValue("id"))
-	if err != nil || id.String() != r.PathValue("id") { // Parse takes other forms too
-		return errNoOrder
+	id, err := orderID(r)
+	if err != nil {
+		return err
 	}
-	order, err := s.orders.Get(r.Context(), caller.Tenant, id)
+	order, err := s.readOrder(r.Context(), caller.Tenant, id)
 	switch {
 	case err != nil:
 		return err
 	case order == nil:
 		return errNoOrder
 	}
-	writeJSON(w, http.StatusOK, "application/json", answerOf(order))
+	writeJSON(w, http.StatusOK, "application/json", orderNow(order))
 	return nil
 }

@@ -32,7 +32,7 @@ func (s *service[Tx]) list(w http.ResponseWriter, r *http.Request, caller oncewa
 		return err
 	}
 	// One more than asked for tells whether there is a next page.
-	orders, err := s.orders.List(r.Context(), caller.Tenant, before, limit+1)
+	orders, err := s.readOrders(r.Context(), "tenant = ? AND id < ? ORDER BY id DESC LIMIT ?", caller.Tenant, before.String(), limit+1)
 	if err != nil {
 		return err
 	}

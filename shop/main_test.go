@@ -3,6 +3,7 @@ package shop
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -122,12 +123,12 @@ func (g *gate) awaitEntered(t *testing.T) {
 	}
 }
 
-type gatedOrders[Tx any] struct {
-	Orders[Tx]
+type gated[Tx any] struct {
+	Database[Tx]
 	gate *gate
 }
 
-func (g gatedOrders[Tx]) Insert(ctx context.Context, tx Tx, o *Order) (bool, error) {
+func (g gated[Tx]) Insert(ctx context.Context, tx Tx, table, columns string, values ...any) (bool, error) {
 	g.gate.entered <- struct{}{}
 	select {
 	case err := <-g.gate.release:
@@ -137,7 +138,7 @@ func (g gatedOrders[Tx]) Insert(ctx context.Context, tx Tx, o *Order) (bool, err
 	case <-ctx.Done():
 		return false, ctx.Err()
 	}
-	return g.Orders.Insert(ctx, tx, o)
+	return g.Database.Insert(ctx, tx, table, columns, values...)
 }
 
 // process is a shop that serves: as far as the database can tell, a process of its own.
@@ -165,14 +166,16 @@ func (d *database) startGated(g *gate) *process {
 	if d.kind == KindPostgres {
 		pool := must(connect(d.t.Context(), d.name))(d.t)
 		closePool := func() error { pool.Close(); return nil }
-		return serve(d.t, must(assemble(pgxstore.New(pool), Orders[pgx.Tx](gatedOrders[pgx.Tx]{Postgres(pool), g}), options, closePool))(d.t))
+		return serve(d.t, must(assemble(pgxstore.New(pool), Database[pgx.Tx](gated[pgx.Tx]{Postgres(pool), g}), options, closePool))(d.t))
 	}
 	if d.kind == KindMySQL {
 		db := must(connectMySQL(d.t.Context(), d.name))(d.t)
-		return serve(d.t, must(assemble(mysqlstore.New(db), Orders[sqlstore.Tx](gatedOrders[sqlstore.Tx]{MySQL(db), g}), options, db.Close))(d.t))
+		return serve(d.t, must(assemble(mysqlstore.New(db), Database[sqlstore.Tx](gated[sqlstore.Tx]{MySQL(db), g}), options, db.Close))(d.t))
 	}
 	store := must(sqlitestore.Open(d.t.Context(), d.name, sqlitestore.Options{}))(d.t)
-	return serve(d.t, must(assemble(store, Orders[sqlstore.Tx](gatedOrders[sqlstore.Tx]{SQLite(store.Reader()), g}), options, store.Close))(d.t))
+	writer := must(openSchema(d.name))(d.t)
+	closeBoth := func() error { return errors.Join(writer.Close(), store.Close()) }
+	return serve(d.t, must(assemble(store, Database[sqlstore.Tx](gated[sqlstore.Tx]{SQLite(store.Reader(), writer), g}), options, closeBoth))(d.t))
 }
 
 func serve(t *testing.T, shop *Shop) *process {

@@ -12,7 +12,10 @@ var files embed.FS
 
 // What the shop keeps in a database beside onceward's own tables: tables in the order in which they can be dropped, and
 // the table that knows which migrations were applied.
-var tables = []string{"orders"}
+var tables = []string{
+	"orders", "stock", "payments", "cancellations", "shipments", "preferences", "exports", "export_chunks", "quotes", "coupons",
+	"refunds", "tasks",
+}
 
 const migrationTable = "shop_migration"
 

@@ -6,43 +6,44 @@ import (
 	"errors"
 
 	"github.com/go-sql-driver/mysql"
-	"github.com/google/uuid"
 
-	"github.com/onceward/onceward"
 	"github.com/onceward/onceward/sqlstore"
 )
 
-// duplicateEntry is MariaDB's error where a unique value is taken.
-const duplicateEntry = 1062
+// MariaDB's errors that are not failures.
+const (
+	duplicateEntry = 1062 // a unique value is taken
+	deadlock       = 1213 // the transaction was chosen to end a deadlock
+)
 
-// MySQL keeps orders in MariaDB, beside mysqlstore's records. Its reads outside of an attempt take connections of db.
-func MySQL(db *sql.DB) Orders[sqlstore.Tx] { return mariadb{db} }
+// MySQL is a shop's database in MariaDB, beside mysqlstore's records. Db's connections report the rows that an UPDATE
+// found, not those that it changed (clientFoundRows).
+func MySQL(db *sql.DB) Database[sqlstore.Tx] { return mariadb{rows{db}} }
 
-type mariadb struct{ db *sql.DB }
+type mariadb struct{ rows }
 
-// Insert implements Orders. A statement that fails leaves the transaction as it was. It waits for another transaction that
-// is inserting the same value, and knows how that one ended.
-func (mariadb) Insert(ctx context.Context, tx sqlstore.Tx, o *Order) (bool, error) {
-	_, err := tx.ExecContext(ctx, `INSERT INTO orders (`+columns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, o.values()...)
-	if taken := (*mysql.MySQLError)(nil); errors.As(err, &taken) && taken.Number == duplicateEntry {
+// Insert implements Database. A statement that fails leaves the transaction as it was.
+func (mariadb) Insert(ctx context.Context, tx sqlstore.Tx, table, columns string, values ...any) (bool, error) {
+	_, err := tx.ExecContext(ctx, insertSQL(table, columns, len(values)), values...)
+	if isMariaDB(err, duplicateEntry) {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// ByRequest implements Orders: a statement of its own, which at READ COMMITTED sees the winner that Insert met. The row's
-// lock keeps the order until its answer is recorded.
-func (mariadb) ByRequest(ctx context.Context, tx sqlstore.Tx, owner onceward.Scope, requestID string) (*Order, error) {
-	return oneRow(tx.QueryRowContext(ctx, `SELECT `+columns+` FROM orders
-		WHERE tenant = ? AND principal = ? AND request_id = ? LOCK IN SHARE MODE`, owner.Tenant, owner.Principal, requestID))
+// Row implements Database.
+func (mariadb) Row(ctx context.Context, tx sqlstore.Tx, query string, args ...any) Scanner {
+	return tx.QueryRowContext(ctx, query+` FOR UPDATE`, args...)
 }
 
-// Get implements Orders.
-func (m mariadb) Get(ctx context.Context, tenant string, id uuid.UUID) (*Order, error) {
-	return oneRow(m.db.QueryRowContext(ctx, getOrder, tenant, id.String()))
+// Transact implements Database. The isolation is said and not inherited.
+func (m mariadb) Transact(ctx context.Context, work func(tx sqlstore.Tx) error) error {
+	return transact(func() error {
+		return inTransaction(ctx, m.db, &sql.TxOptions{Isolation: sql.LevelReadCommitted}, work)
+	}, func(err error) bool { return isMariaDB(err, deadlock) })
 }
 
-// List implements Orders.
-func (m mariadb) List(ctx context.Context, tenant string, before uuid.UUID, limit int) ([]*Order, error) {
-	return listRows(ctx, m.db, tenant, before, limit)
+func isMariaDB(err error, number uint16) bool {
+	server := (*mysql.MySQLError)(nil)
+	return errors.As(err, &server) && server.Number == number
 }

@@ -32,6 +32,7 @@ func connectMySQL(ctx context.Context, url string) (*sql.DB, error) {
 	if config.Timeout == 0 {
 		config.Timeout = connectTimeout
 	}
+	config.ClientFoundRows = true // Database.Exec counts what fitted
 	connector, err := mysql.NewConnector(config)
 	if err != nil {
 		return nil, err
@@ -144,9 +145,6 @@ func dropMySQLRecords(ctx context.Context, conn *sql.Conn) error {
 	_, err := conn.ExecContext(ctx, `DELETE FROM `+recordTable+` WHERE operation IN (`+marks(len(operations))+`) AND tenant IN (`+marks(len(demoCallers))+`)`, arguments...)
 	return err
 }
-
-// marks are the places of so many arguments.
-func marks(n int) string { return strings.TrimSuffix(strings.Repeat("?, ", n), ", ") }
 
 // contains looks for a table's name, which some servers write in small letters.
 func contains(names []string, name string) bool {

@@ -156,11 +156,16 @@ func prepareSQLite(ctx context.Context, store *sqlitestore.Store, path string, o
 	if err := migrateSQLite(ctx, path); err != nil {
 		return nil, err
 	}
-	return assemble(store, SQLite(store.Reader()), options, store.Close)
+	writer, err := openSchema(path)
+	if err != nil {
+		return nil, err
+	}
+	closeBoth := func() error { return errors.Join(writer.Close(), store.Close()) }
+	return assemble(store, SQLite(store.Reader(), writer), options, closeBoth)
 }
 
 // assemble is the wiring that all databases share.
-func assemble[Tx any](store onceward.Store[Tx], orders Orders[Tx], options Options, closeStore func() error) (*Shop, error) {
+func assemble[Tx any](store onceward.Store[Tx], db Database[Tx], options Options, closeStore func() error) (*Shop, error) {
 	engine, err := onceward.New(store, onceward.Options{Observer: onceward.SlogObserver(options.Logger), Front: options.Front})
 	if err != nil {
 		return nil, err
@@ -169,7 +174,7 @@ func assemble[Tx any](store onceward.Store[Tx], orders Orders[Tx], options Optio
 	if err != nil {
 		return nil, err
 	}
-	handler, err := New(engine, orders, options)
+	handler, err := New(engine, db, options)
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,9 @@ package shop
 
 import (
 	"context"
+	"database/sql"
 	"encoding/base32"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -16,10 +18,13 @@ const priceCents = 9900
 // quantityMax bounds the pieces of one order.
 const quantityMax = 100
 
-// The states that an order starts in: each endpoint's answer has its own word.
+// The states of an order. It starts in one of the first two, which mean the same: it waits for its payment.
 const (
-	statusAccepted = "accepted" // POST /orders
-	statusCreated  = "CREATED"  // POST /api/orders
+	statusAccepted  = "accepted" // POST /orders
+	statusCreated   = "CREATED"  // POST /api/orders
+	statusPaid      = "paid"
+	statusShipped   = "shipped"
+	statusCancelled = "cancelled"
 )
 
 // Order is a row of the orders table.
@@ -34,20 +39,9 @@ type Order struct {
 	Quantity    int64
 	AmountCents int64
 	Status      string
-}
-
-// Orders is what a database does for the shop: the one seam between the service and SQL. Insert and ByRequest work in
-// the attempt's transaction, Get and List read outside of one.
-type Orders[Tx any] interface {
-	// Insert adds o. It reports false, and adds nothing, where a unique value of o (its number, its owner's request id,
-	// its tenant's checkout reference) is taken by an order that is committed.
-	Insert(ctx context.Context, tx Tx, o *Order) (bool, error)
-	// ByRequest returns the owner's order of that request id, nil if there is none. The order stays until tx has ended.
-	ByRequest(ctx context.Context, tx Tx, owner onceward.Scope, requestID string) (*Order, error)
-	// Get returns the tenant's order of that id, nil if there is none.
-	Get(ctx context.Context, tenant string, id uuid.UUID) (*Order, error)
-	// List returns up to limit of the tenant's orders whose id is less than before, the newest first.
-	List(ctx context.Context, tenant string, before uuid.UUID, limit int) ([]*Order, error)
+	Round       int64  // how often it was opened: 1 at first
+	Reserved    bool   // its pieces were taken from the stock
+	QuoteID     string // of the quote that it confirms, else empty
 }
 
 // newOrder prices an order and gives it its id and number.
@@ -58,7 +52,7 @@ func newOrder(owner onceward.Scope, sku string, quantity int64, status string) (
 	}
 	return &Order{
 		ID: id, Owner: owner, Number: numberOf(id),
-		SKU: sku, Quantity: quantity, AmountCents: priceCents * quantity, Status: status,
+		SKU: sku, Quantity: quantity, AmountCents: priceCents * quantity, Status: status, Round: 1,
 	}, nil
 }
 
@@ -74,30 +68,59 @@ func numberOf(id uuid.UUID) string {
 	return "ORD-" + day + "-" + text[:4] + "-" + text[4:8] + "-" + text[8:]
 }
 
-// columns of the orders table, in the order of values and fields.
-const columns = "id, tenant, principal, request_id, checkout_ref, order_no, user_id, sku, quantity, amount_cents, status"
+// orderColumns of the orders table, in the order of insertOrder and scanOrder.
+const orderColumns = "id, tenant, principal, request_id, checkout_ref, order_no, user_id, sku, quantity, amount_cents, status, round, reserved, quote_id"
 
-// values are o's as a driver takes them: what an order does not have is NULL, so that it is not unique.
-func (o *Order) values() []any {
-	return []any{
-		o.ID.String(), o.Owner.Tenant, o.Owner.Principal, orNull(o.RequestID), orNull(o.CheckoutRef), o.Number, orNull(o.UserID),
-		o.SKU, o.Quantity, o.AmountCents, o.Status,
-	}
+// insertOrder adds o. It reports false, and adds nothing, where a unique value of o (its number, its owner's request id,
+// its tenant's checkout reference, its quote) is taken by an order
+// that is committed. What an order does not have is NULL, so that
+// it is not unique.
+func insertOrder[Tx any](ctx context.Context, db Database[Tx], tx Tx, o *Order) (bool, error) {
+	return db.Insert(ctx, tx, "orders", orderColumns, o.ID.String(), o.Owner.Tenant, o.Owner.Principal, orNull(o.RequestID),
+		orNull(o.CheckoutRef), o.Number, orNull(o.UserID), o.SKU, o.Quantity, o.AmountCents, o.Status, o.Round, o.Reserved, orNull(o.QuoteID))
 }
 
-// scanOrder reads a row of columns: both pgx and database/sql have this Scan.
-func scanOrder(row interface{ Scan(to ...any) error }) (*Order, error) {
+// readOrder reads the tenant's order of that id outside of a transaction, nil if there is none.
+func (s *service[Tx]) readOrder(ctx context.Context, tenant string, id uuid.UUID) (*Order, error) {
+	found, err := s.readOrders(ctx, "tenant = ? AND id = ?", tenant, id.String())
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return found[0], nil
+}
+
+// readOrders reads the orders that where chooses, outside of a transaction.
+func (s *service[Tx]) readOrders(ctx context.Context, where string, args ...any) (orders []*Order, _ error) {
+	err := s.db.Read(ctx, func(row Scanner) error {
+		order, err := scanOrder(row)
+		orders = append(orders, order)
+		return err
+	}, `SELECT `+orderColumns+` FROM orders WHERE `+where, args...)
+	return orders, err
+}
+
+// lockOrder reads the order that where chooses and keeps it as it is until tx has ended; nil if there is none.
+func lockOrder[Tx any](ctx context.Context, db Database[Tx], tx Tx, where string, args ...any) (*Order, error) {
+	order, err := scanOrder(db.Row(ctx, tx, `SELECT `+orderColumns+` FROM orders WHERE `+where, args...))
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	return order, err
+}
+
+func scanOrder(row Scanner) (*Order, error) {
 	var (
 		o                      Order
 		requestID, checkoutRef *string
+		quoteID                *string
 		userID                 *int64
 	)
 	err := row.Scan(&o.ID, &o.Owner.Tenant, &o.Owner.Principal, &requestID, &checkoutRef, &o.Number, &userID,
-		&o.SKU, &o.Quantity, &o.AmountCents, &o.Status)
+		&o.SKU, &o.Quantity, &o.AmountCents, &o.Status, &o.Round, &o.Reserved, &quoteID)
 	if err != nil {
 		return nil, err
 	}
-	o.RequestID, o.CheckoutRef, o.UserID = orZero(requestID), orZero(checkoutRef), orZero(userID)
+	o.RequestID, o.CheckoutRef, o.UserID, o.QuoteID = orZero(requestID), orZero(checkoutRef), orZero(userID), orZero(quoteID)
 	return &o, nil
 }
 

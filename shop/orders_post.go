@@ -51,6 +51,18 @@ type orderAnswer struct {
 	Status      string `json:"status"`
 }
 
+// orderNow is an order as it is at present: with its round, where it was opened again.
+func orderNow(o *Order) any {
+	now := struct {
+		orderAnswer
+		Round int64 `json:"round,omitempty"`
+	}{orderAnswer: answerOf(o)}
+	if o.Round > 1 {
+		now.Round = o.Round
+	}
+	return now
+}
+
 func answerOf(o *Order) orderAnswer {
 	return orderAnswer{ID: o.ID.String(), SKU: o.SKU, Quantity: o.Quantity, AmountCents: o.AmountCents, Status: o.Status}
 }
@@ -63,7 +75,10 @@ func (s *service[Tx]) checkoutOnce(ctx context.Context, tx Tx, in checkout) (*ht
 		return nil, err
 	}
 	order.CheckoutRef = in.ref
-	added, err := s.orders.Insert(ctx, tx, order)
+	if order.Reserved, err = reserve(ctx, s.db, tx, order.Owner.Tenant, order.SKU, order.Quantity); err != nil {
+		return nil, err
+	}
+	added, err := insertOrder(ctx, s.db, tx, order)
 	switch {
 	case err != nil:
 		return nil, err

@@ -2,54 +2,79 @@ package shop
 
 import (
 	"context"
+	"database/sql"
 	"errors"
+	"strconv"
+	"strings"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
-
-	"github.com/onceward/onceward"
 )
 
-// Postgres keeps orders in PostgreSQL, beside pgxstore's records.
-func Postgres(pool *pgxpool.Pool) Orders[pgx.Tx] { return postgres{pool} }
+// Postgres is a shop's database in PostgreSQL, beside pgxstore's records.
+func Postgres(pool *pgxpool.Pool) Database[pgx.Tx] { return postgres{pool} }
 
 type postgres struct{ pool *pgxpool.Pool }
 
-// Insert implements Orders. DO NOTHING, because an INSERT that fails aborts the whole transaction (F23). It waits for
-// another transaction that is inserting the same value, and knows how that one ended.
-func (postgres) Insert(ctx context.Context, tx pgx.Tx, o *Order) (bool, error) {
-	tag, err := tx.Exec(ctx, `INSERT INTO orders (`+columns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
-		ON CONFLICT DO NOTHING`, o.values()...)
+// readCommitted is said and not inherited: what Row reads must be newer than what the transaction has waited for.
+var readCommitted = pgx.TxOptions{IsoLevel: pgx.ReadCommitted, AccessMode: pgx.ReadWrite}
+
+// Insert implements Database. DO NOTHING, because an INSERT that fails aborts the whole transaction (F23).
+func (postgres) Insert(ctx context.Context, tx pgx.Tx, table, columns string, values ...any) (bool, error) {
+	tag, err := tx.Exec(ctx, numbered(insertSQL(table, columns, len(values))+` ON CONFLICT DO NOTHING`), values...)
 	return tag.RowsAffected() == 1, err
 }
 
-// ByRequest implements Orders: a statement of its own, which at READ COMMITTED sees the winner that Insert met. The row's
-// lock keeps the order until its answer is recorded.
-func (postgres) ByRequest(ctx context.Context, tx pgx.Tx, owner onceward.Scope, requestID string) (*Order, error) {
-	return onePostgres(tx.QueryRow(ctx, `SELECT `+columns+` FROM orders
-		WHERE tenant = $1 AND principal = $2 AND request_id = $3 FOR KEY SHARE`, owner.Tenant, owner.Principal, requestID))
+// Exec implements Database.
+func (postgres) Exec(ctx context.Context, tx pgx.Tx, statement string, args ...any) (int64, error) {
+	tag, err := tx.Exec(ctx, numbered(statement), args...)
+	return tag.RowsAffected(), err
 }
 
-// Get implements Orders.
-func (p postgres) Get(ctx context.Context, tenant string, id uuid.UUID) (*Order, error) {
-	return onePostgres(p.pool.QueryRow(ctx, `SELECT `+columns+` FROM orders WHERE tenant = $1 AND id = $2`, tenant, id.String()))
+// Row implements Database.
+func (postgres) Row(ctx context.Context, tx pgx.Tx, query string, args ...any) Scanner {
+	return postgresRow{tx.QueryRow(ctx, numbered(query+` FOR UPDATE`), args...)}
 }
 
-// List implements Orders.
-func (p postgres) List(ctx context.Context, tenant string, before uuid.UUID, limit int) ([]*Order, error) {
-	rows, err := p.pool.Query(ctx, `SELECT `+columns+` FROM orders
-		WHERE tenant = $1 AND id < $2 ORDER BY id DESC LIMIT $3`, tenant, before.String(), limit)
+// Read implements Database.
+func (p postgres) Read(ctx context.Context, each func(Scanner) error, query string, args ...any) error {
+	rows, err := p.pool.Query(ctx, numbered(query), args...)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (*Order, error) { return scanOrder(row) })
+	return readAll(rows, each)
 }
 
-func onePostgres(row pgx.Row) (*Order, error) {
-	order, err := scanOrder(row)
+// Transact implements Database.
+func (p postgres) Transact(ctx context.Context, work func(tx pgx.Tx) error) error {
+	return transact(func() error { return pgx.BeginTxFunc(ctx, p.pool, readCommitted, work) }, func(err error) bool {
+		server := (*pgconn.PgError)(nil)
+		return errors.As(err, &server) && server.Code == deadlockDetected
+	})
+}
+
+const deadlockDetected = "40P01" // PostgreSQL's error where a transaction was chosen to end a deadlock
+
+type postgresRow struct{ row pgx.Row }
+
+// Scan implements Scanner.
+func (r postgresRow) Scan(into ...any) error {
+	err := r.row.Scan(into...)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, nil
+		return sql.ErrNoRows
 	}
-	return order, err
+	return err
+}
+
+// numbered writes the places of values as PostgreSQL has them. No statement has a ? that is not one.
+func numbered(statement string) string {
+	var text strings.Builder
+	for n, part := range strings.Split(statement, "?") {
+		if n > 0 {
+			text.WriteString("$" + strconv.Itoa(n))
+		}
+		text.WriteString(part)
+	}
+	return text.String()
 }

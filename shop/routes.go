@@ -17,6 +17,8 @@ func (s *service[Tx]) routes(checkouts, purchases *httponce.Door[Tx]) http.Handl
 		http.MethodPost: httponce.JSON(checkouts, createOrder, s.checkoutOnce),
 	})
 	mux.Handle("/orders/{id}", methods{http.MethodGet: s.authenticated(s.get)})
+	mux.Handle("/orders/{id}/cancel", methods{http.MethodPost: plain(s, cancelOrder, s.cancel)})
+	mux.Handle("/orders/{id}/reopen", methods{http.MethodPost: plain(s, reopenOrder, s.reopen)})
 	mux.Handle("/api/orders", methods{http.MethodPost: httponce.JSON(purchases, createAPIOrder, s.purchaseOnce)})
 	mux.Handle(httponce.ContractPath, methods{http.MethodGet: httponce.Contract(checkouts, purchases)})
 	mux.Handle(httponce.LookupPath, methods{http.MethodGet: httponce.Lookup(checkouts, purchases)})
@@ -26,7 +28,7 @@ func (s *service[Tx]) routes(checkouts, purchases *httponce.Door[Tx]) http.Handl
 }
 
 var errNoRoute = refuse(http.StatusNotFound, "route_unknown", "There is nothing here",
-	"The shop answers /orders, /orders/{id}, /api/orders, /idempotency/{operation}, /healthz and "+httponce.ContractPath+".")
+	"The shop answers /orders, /orders/{id}, /orders/{id}/cancel, /orders/{id}/reopen, /api/orders, /idempotency/{operation}, /healthz and "+httponce.ContractPath+".")
 
 // methods are what one path takes. OPTIONS is answered for all paths alike, before anybody is asked who he is: a
 // browser's preflight carries neither a token nor a key.

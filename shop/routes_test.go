@@ -104,14 +104,14 @@ func TestHealthAndContract(t *testing.T) {
 	})
 }
 
-// brokenOrders panics where a database would read.
-type brokenOrders struct{ Orders[int] }
+// broken panics where a database would read.
+type broken struct{ Database[int] }
 
 func TestAPanicIsA500ProblemWithoutAWordOfTheInside(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
 	engine := must(onceward.New(memstore.New(func() int { return 0 }), onceward.Options{}))(t)
-	handler := must(New(engine, Orders[int](brokenOrders{}), Options{
+	handler := must(New(engine, Database[int](broken{}), Options{
 		Callers: DemoCallers(), Logger: slog.New(slog.NewTextHandler(&synced{to: &log}, nil)),
 	}))(t)
 	for _, r := range []*http.Request{

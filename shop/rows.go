@@ -3,38 +3,63 @@ package shop
 import (
 	"context"
 	"database/sql"
-	"errors"
 
-	"github.com/google/uuid"
+	"github.com/onceward/onceward/sqlstore"
 )
 
-// The reads that SQLite and MariaDB have in common.
-const (
-	getOrder   = `SELECT ` + columns + ` FROM orders WHERE tenant = ? AND id = ?`
-	listOrders = `SELECT ` + columns + ` FROM orders WHERE tenant = ? AND id < ? ORDER BY id DESC LIMIT ?`
-)
+// rows is the part of Database that SQLite and MariaDB have in common.
+type rows struct{ db *sql.DB }
 
-// oneRow is the order of a row, nil if there is none.
-func oneRow(row *sql.Row) (*Order, error) {
-	order, err := scanOrder(row)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil
+// Exec implements Database.
+func (rows) Exec(ctx context.Context, tx sqlstore.Tx, statement string, args ...any) (int64, error) {
+	result, err := tx.ExecContext(ctx, statement, args...)
+	if err != nil {
+		return 0, err
 	}
-	return order, err
+	return result.RowsAffected()
 }
 
-func listRows(ctx context.Context, db *sql.DB, tenant string, before uuid.UUID, limit int) (orders []*Order, _ error) {
-	rows, err := db.QueryContext(ctx, listOrders, tenant, before.String(), limit)
+// Read implements Database.
+func (r rows) Read(ctx context.Context, each func(Scanner) error, query string, args ...any) error {
+	found, err := r.db.QueryContext(ctx, query, args...)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
-		order, err := scanOrder(rows)
-		if err != nil {
-			return nil, err
+	return readAll(closingRows{found}, each)
+}
+
+// closingRows are rows whose Close says nothing that Err does not.
+type closingRows struct{ *sql.Rows }
+
+// Close closes the rows.
+func (r closingRows) Close() { _ = r.Rows.Close() }
+
+// readAll calls each for each row, and closes them.
+func readAll(found interface {
+	Scanner
+	Next() bool
+	Err() error
+	Close()
+}, each func(Scanner) error,
+) error {
+	defer found.Close()
+	for found.Next() {
+		if err := each(found); err != nil {
+			return err
 		}
-		orders = append(orders, order)
 	}
-	return orders, rows.Err()
+	return found.Err()
+}
+
+// inTransaction commits what work did, unless it fails.
+func inTransaction(ctx context.Context, db *sql.DB, options *sql.TxOptions, work func(tx sqlstore.Tx) error) error {
+	tx, err := db.BeginTx(ctx, options)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // nothing is left to roll back after the commit
+	if err := work(tx); err != nil {
+		return err
+	}
+	return tx.Commit()
 }

@@ -39,16 +39,17 @@ func (o Options) withDefaults() Options {
 
 // service is the shop on any database.
 type service[Tx any] struct {
-	orders  Orders[Tx]
+	engine  *onceward.Engine[Tx]
+	db      Database[Tx]
 	options Options
 }
 
-// New is the shop's HTTP interface, on an engine and the orders that live beside its records.
-func New[Tx any](engine *onceward.Engine[Tx], orders Orders[Tx], options Options) (http.Handler, error) {
-	if options.Callers == nil || orders == nil {
-		return nil, errors.New("shop: New needs orders and Options.Callers")
+// New is the shop's HTTP interface, on an engine and the database that its records are in.
+func New[Tx any](engine *onceward.Engine[Tx], db Database[Tx], options Options) (http.Handler, error) {
+	if options.Callers == nil || db == nil || engine == nil {
+		return nil, errors.New("shop: New needs an engine, a database and Options.Callers")
 	}
-	s := &service[Tx]{orders: orders, options: options.withDefaults()}
+	s := &service[Tx]{engine: engine, db: db, options: options.withDefaults()}
 	door := httponce.Options{
 		Scope:        s.options.Callers.scopeOf,
 		Authorize:    options.Authorize,

@@ -4,41 +4,30 @@ import (
 	"context"
 	"database/sql"
 
-	"github.com/google/uuid"
-
-	"github.com/onceward/onceward"
 	"github.com/onceward/onceward/sqlstore"
 )
 
-// SQLite keeps orders in an SQLite file, beside sqlitestore's records. Reader is the store's, for reads outside of an
-// attempt.
-func SQLite(reader *sql.DB) Orders[sqlstore.Tx] { return sqlite{reader} }
+// SQLite is a shop's database in an SQLite file, beside sqlitestore's records. Reader is the store's. Writer is a
+// connection of the shop's own (sqlitestore.Source) for what it writes without a record.
+func SQLite(reader, writer *sql.DB) Database[sqlstore.Tx] { return sqlite{rows{reader}, writer} }
 
-type sqlite struct{ reader *sql.DB }
+type sqlite struct {
+	rows
+	writer *sql.DB
+}
 
-// Insert implements Orders. There is one writer, so that nothing is ever inserted at the same moment.
-func (sqlite) Insert(ctx context.Context, tx sqlstore.Tx, o *Order) (bool, error) {
-	result, err := tx.ExecContext(ctx, `INSERT INTO orders (`+columns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT DO NOTHING`, o.values()...)
-	if err != nil {
-		return false, err
-	}
-	added, err := result.RowsAffected()
+// Insert implements Database.
+func (s sqlite) Insert(ctx context.Context, tx sqlstore.Tx, table, columns string, values ...any) (bool, error) {
+	added, err := s.Exec(ctx, tx, insertSQL(table, columns, len(values))+` ON CONFLICT DO NOTHING`, values...)
 	return added == 1, err
 }
 
-// ByRequest implements Orders.
-func (sqlite) ByRequest(ctx context.Context, tx sqlstore.Tx, owner onceward.Scope, requestID string) (*Order, error) {
-	return oneRow(tx.QueryRowContext(ctx, `SELECT `+columns+` FROM orders
-		WHERE tenant = ? AND principal = ? AND request_id = ?`, owner.Tenant, owner.Principal, requestID))
+// Row implements Database. Whoever writes has the whole file.
+func (sqlite) Row(ctx context.Context, tx sqlstore.Tx, query string, args ...any) Scanner {
+	return tx.QueryRowContext(ctx, query, args...)
 }
 
-// Get implements Orders.
-func (s sqlite) Get(ctx context.Context, tenant string, id uuid.UUID) (*Order, error) {
-	return oneRow(s.reader.QueryRowContext(ctx, getOrder, tenant, id.String()))
-}
-
-// List implements Orders.
-func (s sqlite) List(ctx context.Context, tenant string, before uuid.UUID, limit int) ([]*Order, error) {
-	return listRows(ctx, s.reader, tenant, before, limit)
+// Transact implements Database. There is one writer, so that no two wait for each other.
+func (s sqlite) Transact(ctx context.Context, work func(tx sqlstore.Tx) error) error {
+	return inTransaction(ctx, s.writer, nil, work)
 }

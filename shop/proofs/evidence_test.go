@@ -15,7 +15,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/onceward/onceward"
 	"github.com/onceward/onceward/internal/dbtest"
 	"github.com/onceward/onceward/shop"
 )
@@ -33,12 +32,9 @@ func TestR2_19_Row01_TransactionAloneMakesTwoOrders(t *testing.T) {
 	t.Cleanup(pool.Close)
 	naive := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := uuid.Must(uuid.NewV7())
-		o := &shop.Order{
-			ID: id, Owner: onceward.Scope{Tenant: "acme", Principal: "alice"}, Number: id.String(),
-			SKU: "BOOK", Quantity: 2, AmountCents: 19800, Status: "accepted",
-		}
 		err := pgx.BeginFunc(r.Context(), pool, func(tx pgx.Tx) error {
-			_, err := shop.Postgres(pool).Insert(r.Context(), tx, o)
+			_, err := shop.Postgres(pool).Insert(r.Context(), tx, "orders", "id, tenant, principal, order_no, sku, quantity, amount_cents, status",
+				id.String(), "acme", "alice", id.String(), "BOOK", 2, 19800, "accepted")
 			return err
 		})
 		if err != nil {

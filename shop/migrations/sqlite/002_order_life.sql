@@ -1,0 +1,5 @@
+ALTER TABLE orders ADD COLUMN round INTEGER NOT NULL DEFAULT 1; -- how often it was opened
+ALTER TABLE orders ADD COLUMN reserved INTEGER NOT NULL DEFAULT 0; -- its pieces were taken from the stock
+ALTER TABLE orders ADD COLUMN quote_id TEXT; -- one order per quote (R3.7)
+
+CREATE UNIQUE INDEX orders_quote ON orders (quote_id);
