@@ -16,6 +16,9 @@ type call struct {
 	record    *Record // what a front answered
 	refused   bool    // by the running attempt of this process
 
+	subject string    // what the token was issued for that is the key
+	submit  time.Time // until when it can be submitted
+
 	fronted bool      // what is replayed comes from Options.Front
 	stands  *Record   // for the front: what is known to stand in the store
 	until   time.Time // and when its life ends
@@ -35,6 +38,11 @@ func newCall(c Command) *call {
 		Life:      c.Operation.retention(),
 		Keep:      c.Operation.RefuseExpired,
 	}}
+	if c.windowed {
+		made.want.Life = c.Operation.Window
+	}
+	// A token's result is in the way as long as the token could be submitted: it is never claimed anew.
+	made.want.Keep = max(made.want.Keep, c.Operation.Submit)
 	return made
 }
 
@@ -47,11 +55,23 @@ func (c *call) release() {
 	calls.Put(c)
 }
 
-// ID identifies c in a store; every retry of c has the same. The command must have an operation.
+// ID identifies c in a store; every retry of c has the same. The command must have an operation, and a key: see Identified.
 func (c Command) ID() ID {
 	call := newCall(c)
 	defer call.release()
 	return call.want.ID
+}
+
+// identified is c with a key, and valid.
+func (c Command) identified() (Command, error) {
+	if err := c.Operation.Validate(); err != nil {
+		return c, err
+	}
+	c, err := c.Identified()
+	if err != nil {
+		return c, newCall(c).wrap(err)
+	}
+	return c, c.validate()
 }
 
 // refuse is wrap for what a duplicate is told that did not get as far as a claim of its own.

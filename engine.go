@@ -72,6 +72,9 @@ func (e *Engine[Tx]) Do(ctx context.Context, c Command, work Work[Tx]) (Result, 
 		if err != nil || record != nil {
 			return record, err
 		}
+		if err := e.late(ctx, call, attempt); err != nil {
+			return nil, err
+		}
 		runs()
 		outcome, err := e.run(ctx, call, attempt, work)
 		if err != nil {
@@ -121,12 +124,18 @@ func (e *Engine[Tx]) join(ctx context.Context, tx Tx, c Command, work Work[Tx]) 
 		defer call.release()
 		return e.replay(ctx, call, call.record)
 	}
+	if err := e.present(ctx, call); err != nil {
+		return Result{}, err
+	}
 	attempt, record, err := e.store.Join(ctx, tx, &call.want)
 	if err != nil {
 		return Result{}, call.wrap(err)
 	}
 	if record != nil {
 		return e.replay(ctx, call, record)
+	}
+	if err := e.late(ctx, call, attempt); err != nil {
+		return Result{}, err
 	}
 	outcome, err := e.run(ctx, call, attempt, work)
 	if err != nil {
@@ -142,10 +151,11 @@ func (e *Engine[Tx]) join(ctx context.Context, tx Tx, c Command, work Work[Tx]) 
 }
 
 // Find answers with the record of c, or nil, without running anything; the meaning is not compared. Its state is
-// StateExpired past its life, and StateRunning for an attempt of this process; an attempt of another process that has
-// not committed cannot be seen.
+// StateExpired past its life, StateIssued for a token that was not submitted yet, and StateRunning for an attempt of this
+// process; an attempt of another process that has not committed cannot be seen.
 func (e *Engine[Tx]) Find(ctx context.Context, c Command) (*Record, error) {
-	if err := c.validate(); err != nil {
+	c, err := c.identified()
+	if err != nil {
 		return nil, err
 	}
 	call := newCall(c)
@@ -157,6 +167,8 @@ func (e *Engine[Tx]) Find(ctx context.Context, c Command) (*Record, error) {
 		running := call.want
 		running.State = StateRunning
 		return &running, nil
+	case record == nil && c.Operation.Submit > 0:
+		return e.findToken(ctx, call)
 	case record != nil && record.Life <= 0:
 		record.State = StateExpired
 	}
@@ -166,7 +178,7 @@ func (e *Engine[Tx]) Find(ctx context.Context, c Command) (*Record, error) {
 // identify checks c, gives it its id and the fingerprint of its meaning, and asks the process's memory, for which the
 // cheap digest of the meaning is enough.
 func (e *Engine[Tx]) identify(ctx context.Context, c Command) (_ *call, err error) {
-	if err := c.validate(); err != nil {
+	if c, err = c.identified(); err != nil {
 		return nil, err
 	}
 	call := newCall(c)
@@ -188,6 +200,9 @@ func (e *Engine[Tx]) identify(ctx context.Context, c Command) (_ *call, err erro
 func (e *Engine[Tx]) claim(ctx context.Context, call *call, wait time.Duration) (_ Attempt[Tx], _ *Record, err error) {
 	ctx, end := e.observe(ctx, StepClaim, call)
 	defer func() { end(NoteNone, err) }()
+	if err := e.present(ctx, call); err != nil {
+		return nil, nil, err
+	}
 	began := time.Now()
 	attempt, record, err := e.store.Claim(ctx, &call.want, wait)
 	if err != nil {
@@ -213,6 +228,9 @@ func (e *Engine[Tx]) run(ctx context.Context, call *call, attempt Attempt[Tx], w
 		}
 		end(NoteNone, err)
 	}()
+	if call.operation.Submit > 0 {
+		worked = context.WithValue(worked, subjectKey{}, call.subject)
+	}
 	worked, cancel := context.WithTimeout(worked, e.options.WorkTimeout)
 	defer cancel()
 	outcome, err = work(worked, attempt.Tx())

@@ -15,6 +15,10 @@ var (
 	ErrKeyReused = errors.New("onceward: the key was used for a command with another meaning")
 	// ErrExpired: the key's record is past its retention and the operation refuses such keys.
 	ErrExpired = errors.New("onceward: the key's result has expired")
+	// ErrNotIssued: the key is no token that was issued for this operation and scope, or it is no longer kept.
+	ErrNotIssued = errors.New("onceward: the key is no token that was issued to this caller")
+	// ErrTokenExpired: the token was not submitted in its time; nothing was done and nothing will be. Have a new one issued.
+	ErrTokenExpired = errors.New("onceward: the token was not submitted in its time")
 	// ErrCommitUnresolved: whether the transaction committed could not be learned in time. Nothing will run twice; send
 	// the same command again to learn it.
 	ErrCommitUnresolved = errors.New("onceward: it is not known yet whether the transaction committed")
@@ -70,8 +74,8 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // sentinels are the reasons that may be told: their texts are constants.
 var sentinels = []error{
-	ErrInFlight, ErrKeyReused, ErrExpired, ErrCommitUnresolved, ErrNotCommitted, ErrUnavailable, ErrSchema, ErrAborted, ErrUntouched,
-	ErrOutcomeTooLarge, ErrMeaning, ErrTaken, ErrCommitUnknown, ErrCollision, ErrTxEnded, context.Canceled, context.DeadlineExceeded,
+	ErrInFlight, ErrKeyReused, ErrExpired, ErrNotIssued, ErrTokenExpired, ErrCommitUnresolved, ErrNotCommitted, ErrUnavailable,
+	ErrSchema, ErrAborted, ErrUntouched, ErrOutcomeTooLarge, ErrMeaning, ErrTaken, ErrCommitUnknown, ErrCollision, ErrTxEnded, context.Canceled, context.DeadlineExceeded,
 }
 
 var sqlState = regexp.MustCompile(`^[0-9A-Z]{5}$`)

@@ -121,6 +121,7 @@ func reasonOf(e Event) string {
 func levelOf(e Event) slog.Level {
 	switch {
 	case errors.Is(e.Err, ErrKeyReused), errors.Is(e.Err, ErrCommitUnresolved), errors.Is(e.Err, ErrExpired),
+		errors.Is(e.Err, ErrNotIssued), errors.Is(e.Err, ErrTokenExpired),
 		errors.Is(e.Err, ErrOutcomeTooLarge), e.Note == NoteUntouched:
 		return slog.LevelWarn
 	case errors.Is(e.Err, context.Canceled), errors.Is(e.Err, ErrMeaning), e.Note == NoteSkipped: // a front that is down fails every call
@@ -155,6 +156,8 @@ var faults = []struct {
 	{ErrInFlight, "in_flight"},
 	{ErrKeyReused, "key_reused"},
 	{ErrExpired, "expired"},
+	{ErrNotIssued, "not_issued"},
+	{ErrTokenExpired, "token_expired"},
 	{ErrTxEnded, "tx_ended"},
 	{ErrCommitUnresolved, "unresolved"},
 	{ErrNotCommitted, "not_committed"},

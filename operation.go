@@ -1,10 +1,13 @@
 package onceward
 
 import (
+	"encoding/hex"
 	"fmt"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/onceward/onceward/fingerprint"
 )
 
 // Bounds of what identifies a command, in bytes.
@@ -19,6 +22,7 @@ const (
 	RetentionDefault = 24 * time.Hour
 	RetentionMax     = 10 * 365 * 24 * time.Hour
 	WaitMax          = time.Minute
+	WindowMax        = 24 * time.Hour
 )
 
 // Per says whose the keys of an operation are.
@@ -56,6 +60,14 @@ type Operation struct {
 	// RefuseExpired is how long after its retention a key is refused with ErrExpired. Defaults to 0: an expired key may
 	// be claimed anew.
 	RefuseExpired time.Duration
+	// Window identifies a command without a key by its meaning: within this time of the first one's saving, commands that
+	// mean the same are the same. It is for actions whose repetition nobody can want; a command that brings a key is one of
+	// its own, kept for Retention. At most a day. Defaults to 0: every command needs a key.
+	Window time.Duration
+	// Submit makes the operation take keys only that Engine.Issue has issued, and says how long a token can be submitted. A
+	// token's result is confirmed for Retention, which is counted from the saving: two lives. At most ten years. Defaults to 0:
+	// the caller chooses the key.
+	Submit time.Duration
 	// WritesNothing declares that the work writes no rows through its transaction, so that the engine does not report a
 	// missed transaction.
 	WritesNothing bool
@@ -80,6 +92,14 @@ func (o *Operation) Validate() error {
 		return fmt.Errorf("%w: %s: the wait %v must be between 0 and %v", ErrOperation, o.Name, o.Wait, WaitMax)
 	case o.RefuseExpired < 0 || o.RefuseExpired > RetentionMax:
 		return fmt.Errorf("%w: %s: RefuseExpired %v must be between 0 and %v", ErrOperation, o.Name, o.RefuseExpired, RetentionMax)
+	case o.Window < 0 || o.Window > WindowMax:
+		return fmt.Errorf("%w: %s: the window %v must be between 0 and %v", ErrOperation, o.Name, o.Window, WindowMax)
+	case o.Submit < 0 || o.Submit > RetentionMax:
+		return fmt.Errorf("%w: %s: Submit %v must be between 0 and %v", ErrOperation, o.Name, o.Submit, RetentionMax)
+	case o.Submit > 0 && o.Window > 0:
+		return fmt.Errorf("%w: %s: a command is identified by its token (Submit) or by its meaning (Window), not by both", ErrOperation, o.Name)
+	case o.Submit > 0 && len(o.Name)+len(tokenMark) > NameBytesMax:
+		return fmt.Errorf("%w: %s: the name of an operation with Submit must have at most %d bytes", ErrOperation, o.Name, NameBytesMax-len(tokenMark))
 	case o.Per > Tenant:
 		return fmt.Errorf("%w: %s: Per must be Principal or Tenant", ErrOperation, o.Name)
 	}
@@ -108,9 +128,41 @@ type Scope struct {
 type Command struct {
 	Operation *Operation
 	Scope     Scope
-	Key       string
+	Key       string // may be empty where the operation has a Window
 	Meaning   any
+
+	windowed bool // the key is the digest of the meaning
 }
+
+// Identified gives c its key where it has none and its operation has a Window: the digest of its meaning. Its error
+// matches ErrMeaning. The engine does so by itself; a door does it to have the key before.
+func (c Command) Identified() (Command, error) {
+	if c.Key != "" || c.Operation == nil || c.Operation.Window == 0 {
+		return c, nil
+	}
+	meaning, err := fingerprint.Value(c.Meaning)
+	if err != nil {
+		return c, fmt.Errorf("%w: %w", ErrMeaning, err)
+	}
+	canonical, err := meaning.Canonical(meaning.Current())
+	if err != nil {
+		return c, fmt.Errorf("%w: %w", ErrMeaning, err)
+	}
+	c.Key, c.windowed = "content "+hex.EncodeToString(canonical[:]), true
+	return c, nil
+}
+
+// KeyOf is a key of several parts, such as a channel, a merchant and a number: no two lists of parts have one key. It is
+// readable where the parts are.
+func KeyOf(parts ...string) string {
+	escaped := make([]string, len(parts))
+	for i, part := range parts {
+		escaped[i] = keyEscape.Replace(part)
+	}
+	return strings.Join(escaped, "/")
+}
+
+var keyEscape = strings.NewReplacer("~", "~~", "/", "~.")
 
 func (c Command) validate() error {
 	if err := c.Operation.Validate(); err != nil {

@@ -92,9 +92,10 @@ func (r *Record) Names(other *Record) bool {
 	return r.ID == other.ID && r.Operation == other.Operation && r.Scope == other.Scope && r.Key == other.Key
 }
 
-// Saved is the record that a store keeps for the claim want and outcome o; its times are the store's to add.
+// Saved is the record that a store keeps for the claim want and outcome o, in the state that the claim asks for, or
+// StateCompleted where it asks for none; its times are the store's to add.
 func (r *Record) Saved(o Outcome) *Record {
 	saved := *r
-	saved.State, saved.Outcome = StateCompleted, o
+	saved.State, saved.Outcome = orDefault(r.State, StateCompleted), o
 	return &saved
 }

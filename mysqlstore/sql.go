@@ -88,7 +88,7 @@ func takeRecord(want *onceward.Record) string {
 func saveRecord(want *onceward.Record, o onceward.Outcome) string {
 	return "UPDATE " + table + " SET fingerprint_version = " + fmt.Sprint(int64(want.Fingerprint.Version)) +
 		", fingerprint_raw = " + literal(want.Fingerprint.Raw[:]) + ", fingerprint = " + literal(want.Fingerprint.Canonical[:]) +
-		", state = 'completed', outcome_kind = " + literal([]byte(o.Kind)) + ", outcome = " + literal(o.Data) +
+		", state = " + literal([]byte(want.Saved(o).State)) + ", outcome_kind = " + literal([]byte(o.Kind)) + ", outcome = " + literal(o.Data) +
 		", created_at = " + now + ", expires_at = " + now + " + " + microseconds(want.Life) +
 		", kept_until = " + now + " + " + microseconds(want.Life+want.Keep) + " WHERE " + isClaim(want)
 }

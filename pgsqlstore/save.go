@@ -71,12 +71,13 @@ func (c *claim) save(ctx context.Context, tx sqlstore.Tx, o onceward.Outcome) (u
 			return false, err
 		}
 	}
-	if o.Data == nil {
-		o.Data = []byte{}
+	saved := want.Saved(o)
+	if saved.Outcome.Data == nil {
+		saved.Outcome.Data = []byte{}
 	}
 	err = tx.QueryRowContext(ctx, postgres.InsertAndTell, uuid(want.ID), c.began, uuid(want.Attempt), want.Life.Microseconds(), (want.Life + want.Keep).Microseconds(),
 		int64(want.Fingerprint.Version), want.Operation, want.Scope.Tenant, want.Scope.Principal, want.Key,
-		want.Fingerprint.Raw[:], want.Fingerprint.Canonical[:], o.Kind, o.Data).Scan(&untouched)
+		want.Fingerprint.Raw[:], want.Fingerprint.Canonical[:], string(saved.State), saved.Outcome.Kind, saved.Outcome.Data).Scan(&untouched)
 	return untouched || before, err
 }
 

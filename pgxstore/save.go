@@ -78,12 +78,13 @@ func (c *claim) queue(batch *pgx.Batch, o onceward.Outcome) {
 	if c.expired != nil {
 		batch.Queue(postgres.DeleteRecord, uuid(want.ID), uuid(c.expired.Attempt))
 	}
-	if o.Data == nil {
-		o.Data = []byte{}
+	saved := want.Saved(o)
+	if saved.Outcome.Data == nil {
+		saved.Outcome.Data = []byte{}
 	}
 	batch.Queue(postgres.InsertRecord, uuid(want.ID), c.began, uuid(want.Attempt), want.Life.Microseconds(), (want.Life + want.Keep).Microseconds(),
 		int32(want.Fingerprint.Version), want.Operation, want.Scope.Tenant, want.Scope.Principal, want.Key,
-		want.Fingerprint.Raw[:], want.Fingerprint.Canonical[:], o.Kind, o.Data)
+		want.Fingerprint.Raw[:], want.Fingerprint.Canonical[:], string(saved.State), saved.Outcome.Kind, saved.Outcome.Data)
 }
 
 // Rollback implements onceward.Attempt.

@@ -28,6 +28,7 @@ func Run[Tx any](t *testing.T, open func(t testing.TB) Harness[Tx], lacks ...Fea
 		{"sweep", sweepTests[Tx]()},
 		{"find", findTests[Tx]()},
 		{"join", joinTests[Tx]()},
+		{"token", tokenTests[Tx]()},
 		{"unknown", unknownTests[Tx]()},
 	}
 	for _, topic := range topics {

@@ -85,7 +85,7 @@ const (
 `
 	values = `$1::uuid, CASE WHEN now() = $2::timestamptz THEN $3::uuid END, statement_timestamp(),
 	statement_timestamp() + $4::bigint * interval '1 microsecond', statement_timestamp() + $5::bigint * interval '1 microsecond',
-	$6::integer, $7::text, $8::text, $9::text, $10::text, $11::bytea, $12::bytea, 'completed', $13::text, $14::bytea`
+	$6::integer, $7::text, $8::text, $9::text, $10::text, $11::bytea, $12::bytea, $13::text, $14::text, $15::bytea`
 )
 
 // SweepRecords deletes what an attempt is not replacing at this moment. now() is one value for the statement, as the
