@@ -24,6 +24,8 @@ type contract struct {
 	Scope            string         `json:"scope"`
 	RetentionSeconds float64        `json:"retentionSeconds"`
 	WaitSeconds      float64        `json:"waitSeconds"`
+	WindowSeconds    float64        `json:"windowSeconds,omitempty"` // in which requests without a key that mean the same are one
+	SubmitSeconds    float64        `json:"submitSeconds,omitempty"` // in which an issued token can be submitted
 	Expired          expiredRule    `json:"expired"`
 	Key              keyRule        `json:"key"`
 	BodyBytesMax     int            `json:"bodyBytesMax"`
@@ -37,6 +39,7 @@ type expiredRule struct {
 }
 
 type keyRule struct {
+	From     string `json:"from"` // "header", "header or content", "request", or "token": that is issued, in the header or the request
 	Header   string `json:"header"`
 	Required bool   `json:"required"`
 	BytesMax int    `json:"bytesMax"`
@@ -81,7 +84,16 @@ func (d *Door[Tx]) contract() []contract {
 	defer d.mu.Unlock()
 	list := make([]contract, len(d.operations))
 	for i, op := range d.operations {
-		list[i] = d.options.contract(op, d.stored)
+		list[i] = d.options.contract(op.Operation, d.stored)
+		if op.by {
+			list[i].Key.From, list[i].Key.Required = "request", false
+			for _, k := range [...]kind{keyMissing, keyRepeated, keyMalformed, keyTooLong} {
+				delete(list[i].Problems, k.code)
+			}
+		}
+		if op.Submit > 0 {
+			list[i].Key.From = "token"
+		}
 	}
 	return list
 }
@@ -93,14 +105,19 @@ func (o *Options) contract(op *onceward.Operation, stored []string) contract {
 		Scope:            op.Per.String(),
 		RetentionSeconds: orDefault(op.Retention, onceward.RetentionDefault).Seconds(),
 		WaitSeconds:      op.Wait.Seconds(),
+		WindowSeconds:    op.Window.Seconds(),
+		SubmitSeconds:    op.Submit.Seconds(),
 		Expired:          expiredRule{Key: "claimed anew"},
-		Key:              keyRule{Header: HeaderKey, Required: !o.Optional, BytesMax: o.KeyBytesMax, Bare: !o.Strict},
+		Key:              keyRule{From: "header", Header: HeaderKey, Required: !o.Optional && op.Window == 0, BytesMax: o.KeyBytesMax, Bare: !o.Strict},
 		BodyBytesMax:     o.BodyBytesMax,
 		Recorded: recordedRule{
 			Statuses: []string{"2xx", "3xx", "concluded"}, Header: stored, BytesMax: o.StoredBytesMax,
 			ReplayedField: HeaderReplayed, IDField: HeaderID,
 		},
 		Problems: o.problems(op),
+	}
+	if op.Window > 0 {
+		c.Key.From = "header or content"
 	}
 	if op.RefuseExpired > 0 {
 		c.Expired = expiredRule{Key: "refused", RefusedSeconds: op.RefuseExpired.Round(time.Second).Seconds()}

@@ -21,7 +21,7 @@ type Door[Tx any] struct {
 	stored  []string // names of the recorded fields
 
 	mu         sync.Mutex
-	operations []*onceward.Operation // for the contract, in the order of their registration
+	operations []admitted // for the contract, in the order of their registration
 }
 
 // New makes a door to an engine. A service has one door per set of options.
@@ -36,16 +36,22 @@ func New[Tx any](e *onceward.Engine[Tx], o Options) (*Door[Tx], error) {
 	return &Door[Tx]{engine: e, options: o, stored: o.storedFields()}, nil
 }
 
+// admitted is an operation that the door serves.
+type admitted struct {
+	*onceward.Operation
+	by bool // its key is in the request's input
+}
+
 // admit notes an operation that the door serves. An operation that is not valid is a programming error and panics, as a
 // pattern does that http.ServeMux cannot read.
-func (d *Door[Tx]) admit(op *onceward.Operation) {
+func (d *Door[Tx]) admit(op *onceward.Operation, by bool) {
 	if err := op.Validate(); err != nil {
 		panic("httponce: " + err.Error())
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !slices.Contains(d.operations, op) {
-		d.operations = append(d.operations, op)
+	if a := (admitted{op, by}); !slices.Contains(d.operations, a) {
+		d.operations = append(d.operations, a)
 	}
 }
 
@@ -53,8 +59,9 @@ func (d *Door[Tx]) admit(op *onceward.Operation) {
 type route[Tx any] struct {
 	door      *Door[Tx]
 	operation *onceward.Operation
-	decode    func(body []byte) (any, error) // makes and validates the input; nil where there is none
-	safe      http.Handler                   // of the safe methods
+	decode    func(body []byte) (any, error)                   // makes and validates the input; nil where there is none
+	by        func(r *http.Request, input any) (string, error) // the key; nil where it is in the field
+	safe      http.Handler                                     // of the safe methods
 	// run lets the handler answer, once per attempt.
 	run func(tx Tx, v *visit, call *Call) (*reply, error)
 }
@@ -92,11 +99,11 @@ func safe(method string) bool {
 
 // serve takes the visit through the engine; its errors are still to be answered.
 func (t *route[Tx]) serve(v *visit) error {
+	v.decode, v.by = t.decode, t.by
 	if err := t.door.options.identify(v); err != nil {
 		return err
 	}
 	if t.decode != nil {
-		v.decode = t.decode
 		if err := v.declare(); err != nil {
 			return err
 		}
@@ -239,6 +246,9 @@ func (d *Door[Tx]) refuse(v *visit, err error) {
 // render is Answer.render for an answer that is not a work's: one that cannot be rendered is a 500.
 func (d *Door[Tx]) render(v *visit, answer *Answer, id string) *reply {
 	known := func() string { return id }
+	if v.by != nil {
+		answer = withoutField(answer)
+	}
 	p, err := answer.render(known)
 	if err != nil {
 		d.report(v, err)

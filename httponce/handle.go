@@ -29,7 +29,7 @@ func (d *Door[Tx]) Adapt(op *onceward.Operation, h func(w http.ResponseWriter, r
 }
 
 func (d *Door[Tx]) route(op *onceward.Operation, h func(w http.ResponseWriter, r *http.Request, tx Tx) error, safe http.Handler) *route[Tx] {
-	d.admit(op)
+	d.admit(op, false)
 	return &route[Tx]{door: d, operation: op, safe: safe, run: func(tx Tx, v *visit, call *Call) (*reply, error) {
 		w := newHeld(v.out.Header(), d.options.AnswerBytesMax)
 		if err := h(w, call.Request, tx); err != nil {

@@ -24,9 +24,24 @@ import (
 // The handler's answer and error are treated as those of Handle; a nil answer is 204. An In of type struct{} takes a
 // request without a body as well. JSON panics if the operation is not valid.
 func JSON[In, Tx any](d *Door[Tx], op *onceward.Operation, h func(ctx context.Context, tx Tx, in In) (*Answer, error)) http.Handler {
-	d.admit(op)
+	return jsonRoute(d, op, nil, h)
+}
+
+// JSONBy is JSON for an operation that the business identifies: by makes the key of the request and its input (see
+// onceward.KeyOf), and no Idempotency-Key field is looked at. An error of by is answered with 400, or with the *Answer
+// that it is or wraps.
+func JSONBy[In, Tx any](d *Door[Tx], op *onceward.Operation, by func(r *http.Request, in In) (key string, err error),
+	h func(ctx context.Context, tx Tx, in In) (*Answer, error),
+) http.Handler {
+	return jsonRoute(d, op, func(r *http.Request, in any) (string, error) { return by(r, in.(In)) }, h)
+}
+
+func jsonRoute[In, Tx any](d *Door[Tx], op *onceward.Operation, by func(r *http.Request, in any) (string, error),
+	h func(ctx context.Context, tx Tx, in In) (*Answer, error),
+) http.Handler {
+	d.admit(op, by != nil)
 	return &route[Tx]{
-		door: d, operation: op, safe: http.HandlerFunc(noSafeMethod), decode: decoder[In](),
+		door: d, operation: op, safe: http.HandlerFunc(noSafeMethod), decode: decoder[In](), by: by,
 		run: func(tx Tx, v *visit, call *Call) (*reply, error) {
 			in, err := v.take()
 			if err != nil {

@@ -3,17 +3,20 @@ package httponce
 import (
 	"crypto/rand"
 	"fmt"
-	"net/http"
 	"strings"
 )
 
 // HeaderKey is the request field that carries the key.
 const HeaderKey = "Idempotency-Key"
 
-// key reads the request's key. Its error is an *Answer.
-func (o *Options) key(r *http.Request) (string, error) {
-	lines := r.Header[HeaderKey]
-	if len(lines) == 0 && o.Optional {
+// key reads the request's key: none where the operation's window makes one of the meaning. Its error is an *Answer.
+func (o *Options) key(v *visit) (string, error) {
+	lines := v.in.Header[HeaderKey]
+	switch {
+	case len(lines) > 0 || v.lookup:
+	case v.command.Operation.Window > 0:
+		return "", nil
+	case o.Optional:
 		return rand.Text(), nil
 	}
 	return ParseKey(lines, o.Strict, o.KeyBytesMax)

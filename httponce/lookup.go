@@ -38,8 +38,9 @@ var (
 )
 
 // Lookup serves GET on LookupPath: a caller who lost an answer learns what became of his request, without sending it again.
-// The request names the operation in its path and the key in the Idempotency-Key field. The answer is JSON with the state
-// (completed, running, expired), and of a completed one the status and the Location that were answered; 404 with the code
+// The request names the operation in its path and the key in the Idempotency-Key field: the client's, the token, or what
+// JSONBy makes of the business's identity. The answer is JSON with the state
+// (completed, running, expired, or issued: a token that was not submitted yet), and of a completed one the status and the Location that were answered; 404 with the code
 // result_absent where there is none. Scope and Authorize are asked as they are for the operation itself, with a command
 // without a meaning. A first attempt at another process cannot be seen.
 func Lookup(doors ...Contracted) http.Handler {
@@ -87,7 +88,7 @@ func (d *Door[Tx]) named(name string) *onceward.Operation {
 	defer d.mu.Unlock()
 	for _, op := range d.operations {
 		if op.Name == name {
-			return op
+			return op.Operation
 		}
 	}
 	return nil
@@ -95,9 +96,8 @@ func (d *Door[Tx]) named(name string) *onceward.Operation {
 
 // find asks for the record of a visit's command, once it is known who asks and that he may.
 func (d *Door[Tx]) find(v *visit) (*reply, error) {
-	required := d.options
-	required.Optional = false
-	if err := required.identify(v); err != nil {
+	v.lookup = true
+	if err := d.options.identify(v); err != nil {
 		return nil, err
 	}
 	v.command.Meaning = nil

@@ -171,6 +171,16 @@ func (o *Options) kindOf(op *onceward.Operation, err error) (k kind, known bool)
 			code: o.Statuses.InFlightCode, status: status, title: "The first attempt is still running",
 			detail: "Send the request again later with the same Idempotency-Key to get its answer.", retry: true,
 		}, true
+	case errors.Is(err, onceward.ErrNotIssued):
+		return kind{
+			code: o.Statuses.NotIssuedCode, status: http.StatusNotFound, title: "There is no such token",
+			detail: "No such token was issued to this caller for this. Have one issued, and send it as it is.",
+		}, true
+	case errors.Is(err, onceward.ErrTokenExpired):
+		return kind{
+			code: o.Statuses.TokenExpiredCode, status: http.StatusGone, title: "The token has expired",
+			detail: "The token was not submitted in its time. Nothing was done with it and nothing will be: have a new one issued.",
+		}, true
 	case errors.Is(err, onceward.ErrTxEnded): // above all others: it must invite no retry
 		return endedByWork, false
 	}
@@ -203,11 +213,15 @@ func (o *Options) problems(op *onceward.Operation) map[string]int {
 	for _, row := range table {
 		list[row.kind.code] = row.kind.status
 	}
-	for _, err := range [...]error{onceward.ErrKeyReused, onceward.ErrInFlight} {
+	told := []error{onceward.ErrKeyReused, onceward.ErrInFlight}
+	if op.Submit > 0 {
+		told = append(told, onceward.ErrNotIssued, onceward.ErrTokenExpired)
+	}
+	for _, err := range told {
 		k, _ := o.kindOf(op, err)
 		list[k.code] = k.status
 	}
-	if op.RefuseExpired == 0 {
+	if op.RefuseExpired == 0 && op.Submit == 0 {
 		delete(list, "expired")
 	}
 	if o.Optional {
@@ -215,6 +229,26 @@ func (o *Options) problems(op *onceward.Operation) map[string]int {
 	}
 	return list
 }
+
+// withoutField is a problem for a request whose key is not in the field, and so says nothing of it.
+func withoutField(answer *Answer) *Answer {
+	problem, ok := answer.Body.(Problem)
+	if !ok {
+		return answer
+	}
+	neutral := *answer
+	problem.Detail = fieldless.Replace(problem.Detail)
+	neutral.Body = problem
+	return &neutral
+}
+
+var fieldless = strings.NewReplacer(
+	" with the same Idempotency-Key", "",
+	"; the same Idempotency-Key may be used afterwards", "",
+	"; the same Idempotency-Key may be used", "",
+	"The Idempotency-Key stands for a request with another meaning. Send a new key for a new action.",
+	"What identifies the action was sent before, with other content. Nothing was done now.",
+)
 
 // malformed answers a meaning that has no canonical form. A fingerprint's error holds nothing of the input.
 func malformed(err error) *Answer {

@@ -19,17 +19,53 @@ func (o *Options) identify(v *visit) (err error) {
 	if c.Scope.Principal == "" && c.Operation.Per == onceward.Principal || c.Scope.Tenant == "" && c.Operation.Per == onceward.Tenant {
 		return unauthenticated.answer("")
 	}
-	if c.Key, err = o.key(v.in); err != nil {
+	if v.by == nil {
+		c.Key, err = o.key(v)
+	}
+	if err != nil {
 		return err
 	}
 	if v.Body, err = v.readBody(o.BodyBytesMax); err != nil {
 		return err
 	}
 	o.mean(v)
+	if err := v.name(); err != nil {
+		return err
+	}
 	if o.Authorize != nil {
 		if err := v.asked(o.Authorize); err != nil {
 			return unless(err, forbiddenCaller)
 		}
+	}
+	return nil
+}
+
+// name finds the key where it is not in the field: in the input, or in the meaning as a whole.
+func (v *visit) name() (err error) {
+	c := &v.command
+	if v.by == nil && c.Key != "" {
+		return nil
+	}
+	if v.by == nil {
+		if v.decode != nil { // what the meaning is of
+			err = v.declare()
+		}
+		if err == nil {
+			*c, err = c.Identified()
+		}
+		return err
+	}
+	if err := v.declare(); err != nil {
+		return err
+	}
+	if v.input, err = v.decode(v.Body); err != nil {
+		return err
+	}
+	if c.Key, err = v.by(v.in, v.input); err != nil {
+		return unless(err, bodyInvalid)
+	}
+	if strings.TrimSpace(c.Key) == "" || len(c.Key) > onceward.KeyBytesMax {
+		return bodyInvalid.answer(fmt.Sprintf("What identifies the action must not be empty, and at most %d bytes.", onceward.KeyBytesMax))
 	}
 	return nil
 }

@@ -17,6 +17,12 @@ type Statuses struct {
 	ReusedCode string
 	// InFlightCode is the code member of the problem, after a wait as well. Defaults to "in_flight".
 	InFlightCode string
+	// NotIssuedCode is the code member of the 404 problem of a key that is no token issued to the caller. Defaults to
+	// "token_unknown".
+	NotIssuedCode string
+	// TokenExpiredCode is the code member of the 410 problem of a token that was not submitted in its time. Defaults to
+	// "token_expired".
+	TokenExpiredCode string
 }
 
 // Draft07 are the statuses of draft-ietf-httpapi-idempotency-key-header-07; a bounded wait ends in 503.
@@ -44,6 +50,8 @@ func (s Statuses) withDefaults() Statuses {
 		InFlightAfterWait: orDefault(s.InFlightAfterWait, http.StatusServiceUnavailable),
 		ReusedCode:        orDefault(s.ReusedCode, "key_reused"),
 		InFlightCode:      orDefault(s.InFlightCode, "in_flight"),
+		NotIssuedCode:     orDefault(s.NotIssuedCode, "token_unknown"),
+		TokenExpiredCode:  orDefault(s.TokenExpiredCode, "token_expired"),
 	}
 }
 

@@ -18,11 +18,13 @@ type visit struct {
 	command onceward.Command
 	in      *http.Request
 	out     http.ResponseWriter
-	decode  func(body []byte) (any, error) // nil where there is no input
-	input   any                            // decoded, and not taken by an attempt yet
-	answer  *reply                         // of the latest attempt, where it is to be committed
-	ran     bool                           // a work has run: others may know of this visit
-	sent    bool                           // the response is begun
+	decode  func(body []byte) (any, error)                   // nil where there is no input
+	by      func(r *http.Request, input any) (string, error) // the key; nil where it is in the field
+	lookup  bool                                             // of what became of a command: its key is in the field
+	input   any                                              // decoded, and not taken by an attempt yet
+	answer  *reply                                           // of the latest attempt, where it is to be committed
+	ran     bool                                             // a work has run: others may know of this visit
+	sent    bool                                             // the response is begun
 
 	reader body   // for Authorize
 	room   []byte // for the body

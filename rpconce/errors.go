@@ -18,6 +18,7 @@ const (
 	Canceled           Code = 1
 	InvalidArgument    Code = 3
 	DeadlineExceeded   Code = 4
+	NotFound           Code = 5
 	PermissionDenied   Code = 7
 	FailedPrecondition Code = 9
 	Internal           Code = 13
@@ -95,6 +96,14 @@ var table = []struct {
 	{onceward.ErrExpired, kind{
 		code: FailedPrecondition, reason: "EXPIRED",
 		message: "The call was carried out once and its result is no longer kept. Look the result up, or send a new key for a new action.",
+	}},
+	{onceward.ErrNotIssued, kind{
+		code: NotFound, reason: "TOKEN_UNKNOWN",
+		message: "No such token was issued to this caller for this. Have one issued, and send it as it is.",
+	}},
+	{onceward.ErrTokenExpired, kind{
+		code: FailedPrecondition, reason: "TOKEN_EXPIRED",
+		message: "The token was not submitted in its time. Nothing was done with it and nothing will be: have a new one issued.",
 	}},
 	{onceward.ErrCommitUnresolved, kind{
 		code: Unavailable, reason: "UNRESOLVED", retry: true,
