@@ -19,7 +19,7 @@ const tokenMark = "#token"
 // kindSubject is the kind of an issued token's outcome: what it was issued for.
 const kindSubject = "subject"
 
-// Issue makes a token, the key of one command of op to come: its record, in StateIssued, stands if and only if tx commits, for
+// Issue makes a token, the key of one command of op to come: its record, in StateIssued under the name of op and "#token", stands if and only if tx commits, for
 // example together with the quote that the token is for. It can be submitted for op.Submit, by nobody outside of scope and
 // for no other operation. Subject, UTF-8 of at most SubjectBytesMax bytes, is what the work will read with Subject, so
 // that it need not trust the request. A token is a secret of 130 random bits.

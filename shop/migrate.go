@@ -20,7 +20,18 @@ var tables = []string{
 const migrationTable = "shop_migration"
 
 // operations are all that the shop keeps records of.
-var operations = []*onceward.Operation{createOrder, createAPIOrder}
+var operations = []*onceward.Operation{createOrder, createAPIOrder, confirmQuote(QuoteLifeDefault)}
+
+// operationNames are those that the records of the operations have: tokens have one of their own (Engine.Issue).
+func operationNames() (names []string) {
+	for _, operation := range operations {
+		names = append(names, operation.Name)
+		if operation.Submit > 0 {
+			names = append(names, operation.Name+"#token")
+		}
+	}
+	return names
+}
 
 // migrations are the steps of the shop's own tables.
 func migrations(kind Kind) []migration.Migration {

@@ -136,13 +136,14 @@ func dropMySQL(ctx context.Context, db *sql.DB) error {
 
 func dropMySQLRecords(ctx context.Context, conn *sql.Conn) error {
 	var arguments []any
-	for _, operation := range operations {
-		arguments = append(arguments, operation.Name)
+	for _, name := range operationNames() {
+		arguments = append(arguments, name)
 	}
+	names := len(arguments)
 	for _, caller := range demoCallers {
 		arguments = append(arguments, caller.Tenant)
 	}
-	_, err := conn.ExecContext(ctx, `DELETE FROM `+recordTable+` WHERE operation IN (`+marks(len(operations))+`) AND tenant IN (`+marks(len(demoCallers))+`)`, arguments...)
+	_, err := conn.ExecContext(ctx, `DELETE FROM `+recordTable+` WHERE operation IN (`+marks(names)+`) AND tenant IN (`+marks(len(demoCallers))+`)`, arguments...)
 	return err
 }
 

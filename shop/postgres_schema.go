@@ -88,14 +88,11 @@ func dropPostgres(ctx context.Context, pool *pgxpool.Pool) error {
 }
 
 func dropRecords(ctx context.Context, tx pgx.Tx) error {
-	var names, tenants []string
-	for _, operation := range operations {
-		names = append(names, operation.Name)
-	}
+	var tenants []string
 	for _, caller := range demoCallers {
 		tenants = append(tenants, caller.Tenant)
 	}
-	_, err := tx.Exec(ctx, `DELETE FROM `+recordTable+` WHERE operation = ANY($1) AND tenant = ANY($2)`, names, tenants)
+	_, err := tx.Exec(ctx, `DELETE FROM `+recordTable+` WHERE operation = ANY($1) AND tenant = ANY($2)`, operationNames(), tenants)
 	return err
 }
 

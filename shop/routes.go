@@ -10,7 +10,7 @@ import (
 )
 
 // routes are all that the shop answers.
-func (s *service[Tx]) routes(checkouts, purchases *httponce.Door[Tx]) http.Handler {
+func (s *service[Tx]) routes(checkouts, purchases, quotes *httponce.Door[Tx]) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/orders", methods{
 		http.MethodGet:  s.authenticated(s.list),
@@ -20,15 +20,18 @@ func (s *service[Tx]) routes(checkouts, purchases *httponce.Door[Tx]) http.Handl
 	mux.Handle("/orders/{id}/cancel", methods{http.MethodPost: plain(s, cancelOrder, s.cancel)})
 	mux.Handle("/orders/{id}/reopen", methods{http.MethodPost: plain(s, reopenOrder, s.reopen)})
 	mux.Handle("/api/orders", methods{http.MethodPost: httponce.JSON(purchases, createAPIOrder, s.purchaseOnce)})
-	mux.Handle(httponce.ContractPath, methods{http.MethodGet: httponce.Contract(checkouts, purchases)})
-	mux.Handle(httponce.LookupPath, methods{http.MethodGet: httponce.Lookup(checkouts, purchases)})
+	mux.Handle("/quotes", methods{http.MethodPost: plain(s, createQuote, s.quote)})
+	mux.Handle("/quotes/{id}/tokens", methods{http.MethodPost: plain(s, createQuoteToken, s.quoteToken)})
+	mux.Handle("/quotes/{id}/confirm", methods{http.MethodPost: httponce.JSONBy(quotes, s.confirm, tokenOf, s.confirmOnce)})
+	mux.Handle(httponce.ContractPath, methods{http.MethodGet: httponce.Contract(checkouts, purchases, quotes)})
+	mux.Handle(httponce.LookupPath, methods{http.MethodGet: httponce.Lookup(checkouts, purchases, quotes)})
 	mux.Handle("/healthz", methods{http.MethodGet: http.HandlerFunc(healthy)})
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { send(w, errNoRoute) })
 	return s.recovered(mux)
 }
 
 var errNoRoute = refuse(http.StatusNotFound, "route_unknown", "There is nothing here",
-	"The shop answers /orders, /orders/{id}, /orders/{id}/cancel, /orders/{id}/reopen, /api/orders, /idempotency/{operation}, /healthz and "+httponce.ContractPath+".")
+	"The shop answers /orders, /orders/{id}, /orders/{id}/cancel, /orders/{id}/reopen, /quotes, /quotes/{id}/tokens, /quotes/{id}/confirm, /api/orders, /idempotency/{operation}, /healthz and "+httponce.ContractPath+".")
 
 // methods are what one path takes. OPTIONS is answered for all paths alike, before anybody is asked who he is: a
 // browser's preflight carries neither a token nor a key.

@@ -25,12 +25,17 @@ type Options struct {
 	Authorize func(*http.Request, onceward.Command) error
 	// Front is asked before the database (see onceward.Options). Defaults to none.
 	Front onceward.Front
+	// QuoteLife is how long a quote stands, of 1 s to 24 h. Defaults to five minutes.
+	QuoteLife time.Duration
 	// Logger is told what goes wrong, and by Open what the engine does. Keys and payloads are never logged. Defaults to
 	// none.
 	Logger *slog.Logger
 }
 
 func (o Options) withDefaults() Options {
+	if o.QuoteLife == 0 {
+		o.QuoteLife = QuoteLifeDefault
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -42,6 +47,7 @@ type service[Tx any] struct {
 	engine  *onceward.Engine[Tx]
 	db      Database[Tx]
 	options Options
+	confirm *onceward.Operation // whose tokens quotes have
 }
 
 // New is the shop's HTTP interface, on an engine and the database that its records are in.
@@ -49,7 +55,11 @@ func New[Tx any](engine *onceward.Engine[Tx], db Database[Tx], options Options) 
 	if options.Callers == nil || db == nil || engine == nil {
 		return nil, errors.New("shop: New needs an engine, a database and Options.Callers")
 	}
-	s := &service[Tx]{engine: engine, db: db, options: options.withDefaults()}
+	options = options.withDefaults()
+	if err := options.validate(); err != nil {
+		return nil, err
+	}
+	s := &service[Tx]{engine: engine, db: db, options: options, confirm: confirmQuote(options.QuoteLife)}
 	door := httponce.Options{
 		Scope:        s.options.Callers.scopeOf,
 		Authorize:    options.Authorize,
@@ -60,12 +70,17 @@ func New[Tx any](engine *onceward.Engine[Tx], db Database[Tx], options Options) 
 	if err != nil {
 		return nil, err
 	}
+	door.Statuses = quoteStatuses
+	quotes, err := httponce.New(engine, door)
+	if err != nil {
+		return nil, err
+	}
 	door.KeyBytesMax, door.Statuses = apiKeyBytesMax, apiStatuses
 	purchases, err := httponce.New(engine, door)
 	if err != nil {
 		return nil, err
 	}
-	return s.routes(checkouts, purchases), nil
+	return s.routes(checkouts, purchases, quotes), nil
 }
 
 // NewServer is an HTTP server with bounds on what a connection may take: a slow or silent peer does not hold it for ever.

@@ -58,6 +58,18 @@ func (s *service[Tx]) write(r *http.Request, operation *onceward.Operation, in a
 
 var errForbidden = refuse(http.StatusForbidden, "forbidden", "The caller may not do this", "Ask for the permission.")
 
+// empty is the body of a request that says everything by its path.
+type empty struct{}
+
+// UnmarshalJSON refuses members.
+func (*empty) UnmarshalJSON(data []byte) error {
+	body, err := readObject(data)
+	if err != nil {
+		return err
+	}
+	return body.err()
+}
+
 // permit asks Options.Authorize.
 func (s *service[Tx]) permit(r *http.Request, command onceward.Command) error {
 	err := s.options.Authorize(r, command)

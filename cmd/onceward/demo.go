@@ -27,10 +27,11 @@ const drainTimeout = 80 * time.Second
 
 // demo is the verb that runs the reference shop.
 type demo struct {
-	Addr     string `default:"127.0.0.1:8080" help:"The address to listen on (${default})." placeholder:"HOST:PORT"`
-	Database string `default:"./onceward-demo.db" help:"The path of a SQLite file, which is made if need be (${default}), or a postgres:// or mysql:// URL." placeholder:"PATH|URL"`
-	Redis    string `help:"The redis:// URL of a Redis that answers retries before the database is asked; none by default." placeholder:"URL"`
-	Fresh    bool   `help:"Remove an earlier demo's data first: its own tables and records, or its file; nothing else."`
+	Addr      string        `default:"127.0.0.1:8080" help:"The address to listen on (${default})." placeholder:"HOST:PORT"`
+	Database  string        `default:"./onceward-demo.db" help:"The path of a SQLite file, which is made if need be (${default}), or a postgres:// or mysql:// URL." placeholder:"PATH|URL"`
+	Redis     string        `help:"The redis:// URL of a Redis that answers retries before the database is asked; none by default." placeholder:"URL"`
+	QuoteLife time.Duration `default:"5m" help:"How long a quote stands (${default})." placeholder:"DURATION"`
+	Fresh     bool          `help:"Remove an earlier demo's data first: its own tables and records, or its file; nothing else."`
 }
 
 // Run serves until SIGINT or SIGTERM, lets running requests finish, and returns. A second signal ends the process.
@@ -75,7 +76,7 @@ func (d *demo) open(ctx context.Context, logger *slog.Logger, front onceward.Fro
 			return nil, fmt.Errorf("--fresh: %w", err)
 		}
 	}
-	return shop.Open(ctx, d.Database, shop.Options{Callers: shop.DemoCallers(), Front: front, Logger: logger})
+	return shop.Open(ctx, d.Database, shop.Options{Callers: shop.DemoCallers(), Front: front, QuoteLife: d.QuoteLife, Logger: logger})
 }
 
 // front is Redis, which need not be there: without it the demo is only slower, and says so once.
