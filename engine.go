@@ -53,6 +53,9 @@ type Result struct {
 // Do inside a work is an attempt of its own, which stands or falls alone and needs a second connection while the work
 // holds its own; use Join there.
 func (e *Engine[Tx]) Do(ctx context.Context, c Command, work Work[Tx]) (Result, error) {
+	if e.options.Shadow != nil {
+		return e.shadow(ctx, c, work)
+	}
 	call, err := e.identify(ctx, c)
 	if err != nil {
 		return Result{}, err
@@ -116,6 +119,19 @@ func Join[T, Tx any](ctx context.Context, e *Engine[Tx], tx Tx, c Command, work 
 }
 
 func (e *Engine[Tx]) join(ctx context.Context, tx Tx, c Command, work Work[Tx]) (Result, error) {
+	claim := func(call *call) (Attempt[Tx], *Record, error) {
+		if err := e.present(ctx, call); err != nil {
+			return nil, nil, err
+		}
+		return e.store.Join(ctx, tx, &call.want)
+	}
+	if e.options.Shadow != nil {
+		call, attempt, err := e.shadowClaim(ctx, c, claim)
+		if err != nil {
+			return Result{}, err
+		}
+		return e.runJoined(ctx, call, attempt, work)
+	}
 	call, err := e.identify(ctx, c)
 	if err != nil {
 		return Result{}, err
@@ -124,19 +140,21 @@ func (e *Engine[Tx]) join(ctx context.Context, tx Tx, c Command, work Work[Tx]) 
 		defer call.release()
 		return e.replay(ctx, call, call.record)
 	}
-	if err := e.present(ctx, call); err != nil {
-		return Result{}, err
-	}
-	attempt, record, err := e.store.Join(ctx, tx, &call.want)
-	if err != nil {
+	attempt, record, err := claim(call)
+	switch {
+	case err != nil:
 		return Result{}, call.wrap(err)
-	}
-	if record != nil {
+	case record != nil:
 		return e.replay(ctx, call, record)
 	}
 	if err := e.late(ctx, call, attempt); err != nil {
 		return Result{}, err
 	}
+	return e.runJoined(ctx, call, attempt, work)
+}
+
+// runJoined is the part of join that follows its claim.
+func (e *Engine[Tx]) runJoined(ctx context.Context, call *call, attempt Attempt[Tx], work Work[Tx]) (Result, error) {
 	outcome, err := e.run(ctx, call, attempt, work)
 	if err != nil {
 		return Result{}, err
@@ -228,7 +246,7 @@ func (e *Engine[Tx]) run(ctx context.Context, call *call, attempt Attempt[Tx], w
 		}
 		end(NoteNone, err)
 	}()
-	if call.operation.Submit > 0 {
+	if call.subject != "" {
 		worked = context.WithValue(worked, subjectKey{}, call.subject)
 	}
 	worked, cancel := context.WithTimeout(worked, e.options.WorkTimeout)
@@ -320,6 +338,8 @@ func (e *Engine[Tx]) replay(ctx context.Context, call *call, record *Record) (_ 
 	note := NoteNone
 	defer func() { end(note, err) }()
 	switch {
+	case e.options.Shadow != nil:
+		note = NoteShadow
 	case call.record != nil:
 		note = NoteMemory
 	case call.fronted:

@@ -31,6 +31,7 @@ const (
 	NoteSkipped   Note = "skipped"   // claim, save: the front's part failed and was left out
 	NoteShared    Note = "shared"    // claim: refused by, or given up waiting for, the attempt that runs in this process
 	NoteResolved  Note = "resolved"  // save: the commit's end was unknown, or another's record stood, and was looked up
+	NoteShadow    Note = "shadow"    // replay: it would have been replayed, or refused, and runs (see Shadow)
 	NoteUntouched Note = "untouched" // save: the work wrote nothing through its transaction
 )
 

@@ -30,6 +30,9 @@ type Options struct {
 	FollowersMax int
 	// Front is asked before the store by one caller per process and command. Defaults to none.
 	Front Front
+	// Shadow has the engine refuse and replay nothing, and count what it would have; the front is not asked. Defaults to nil:
+	// it refuses and replays.
+	Shadow *Shadow
 	// OutcomeBytesMax bounds one outcome; a larger one is rolled back with ErrOutcomeTooLarge. Defaults to 16 MiB.
 	OutcomeBytesMax int
 	// FailUntouched makes Do answer ErrUntouched where the work wrote nothing through its transaction, although the

@@ -33,6 +33,7 @@ func New[Tx any](e *onceward.Engine[Tx], o Options) (*Door[Tx], error) {
 		return nil, err
 	}
 	o = o.withDefaults()
+	o.shadow = e.Shadow()
 	return &Door[Tx]{engine: e, options: o, stored: o.storedFields()}, nil
 }
 

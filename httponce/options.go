@@ -64,7 +64,8 @@ type Options struct {
 	// they wrote. Defaults to the zero fingerprint.Rule.
 	Rules []fingerprint.Rule
 
-	meansHeader bool // a rule names header fields
+	shadow      *onceward.Shadow // of the engine
+	meansHeader bool             // a rule names header fields
 }
 
 func (o Options) withDefaults() Options {

@@ -1,6 +1,7 @@
 package httponce
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -20,7 +21,10 @@ func (o *Options) identify(v *visit) (err error) {
 		return unauthenticated.answer("")
 	}
 	if v.by == nil {
-		c.Key, err = o.key(v)
+		if c.Key, err = o.key(v); err != nil && o.shadow != nil {
+			o.shadow.NoKey(c.Operation)
+			c.Key, err = rand.Text(), nil
+		}
 	}
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package rpconce
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -142,7 +143,11 @@ func (d *Door[Tx]) identify(ctx context.Context, call *Call, keys []string) (err
 	if call.Scope, err = d.options.Scope(ctx); err != nil {
 		return d.fault(unauthenticated, "", err)
 	}
-	if call.Key, err = httponce.ParseKey(keys, d.options.Strict, d.options.KeyBytesMax); err != nil {
+	if call.Key, err = httponce.ParseKey(keys, d.options.Strict, d.options.KeyBytesMax); err != nil && d.engine.Shadow() != nil {
+		d.engine.Shadow().NoKey(call.Operation)
+		call.Key, err = rand.Text(), nil
+	}
+	if err != nil {
 		return d.fault(keyFault(err), "", err)
 	}
 	if d.options.Authorize != nil {

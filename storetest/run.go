@@ -29,6 +29,7 @@ func Run[Tx any](t *testing.T, open func(t testing.TB) Harness[Tx], lacks ...Fea
 		{"find", findTests[Tx]()},
 		{"join", joinTests[Tx]()},
 		{"token", tokenTests[Tx]()},
+		{"shadow", shadowTests[Tx]()},
 		{"unknown", unknownTests[Tx]()},
 	}
 	for _, topic := range topics {
