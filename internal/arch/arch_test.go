@@ -51,10 +51,8 @@ var places = map[string]place{
 	"adapters/promonce":    {imports: "."},
 	"adapters/grpconce":    {imports: ". rpconce"},
 
-	"docs/examples": {imports: ". httponce sqlitestore sqlstore", testModule: true},
-
 	"storetest": {imports: ". fingerprint"},
-	"oncetest":  {imports: ". fingerprint memstore"},
+	"oncetest":  {},
 
 	"shop":         {imports: ". fingerprint httponce internal/migration mysqlstore pgxstore sqlitestore sqlstore"},
 	"shop/proofs":  {imports: ". fingerprint httponce mysqlstore pgxstore shop sqlitestore sqlstore"},
