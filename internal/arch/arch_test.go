@@ -51,6 +51,8 @@ var places = map[string]place{
 	"adapters/promonce":    {imports: "."},
 	"adapters/grpconce":    {imports: ". rpconce"},
 
+	"docs/examples": {imports: ". httponce sqlitestore sqlstore", testModule: true},
+
 	"storetest": {imports: ". fingerprint"},
 	"oncetest":  {},
 

@@ -1,0 +1,106 @@
+package examples
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/httponce"
+	"github.com/onceward/onceward/sqlitestore"
+	"github.com/onceward/onceward/sqlstore"
+)
+
+// service is a service on an SQLite file, as the examples use it. It remembers nothing, so that they show what the database does. The user who asks is the bearer token.
+type service struct {
+	store  onceward.Store[sqlstore.Tx]
+	engine *onceward.Engine[sqlstore.Tx]
+	door   *httponce.Door[sqlstore.Tx]
+	db     *sql.DB // for what is written without a record, and for reads
+	mux    *http.ServeMux
+	stop   func()
+}
+
+func start(schema string) *service {
+	folder := must(os.MkdirTemp("", "onceward-example"))
+	path := filepath.Join(folder, "service.db")
+	ctx := context.Background()
+	store := must(sqlitestore.Open(ctx, path, sqlitestore.Options{}))
+	must(0, store.Migrate(ctx))
+	s := &service{
+		store:  store,
+		engine: must(onceward.New(onceward.Store[sqlstore.Tx](store), onceward.Options{MemoryBytesMax: -1})),
+		db:     must(sql.Open("sqlite", must(sqlitestore.Source(path)))),
+		mux:    http.NewServeMux(),
+	}
+	must(s.db.ExecContext(ctx, schema))
+	s.door = must(httponce.New(s.engine, httponce.Options{Scope: caller}))
+	s.stop = func() { _, _, _ = s.db.Close(), store.Close(), os.RemoveAll(folder) }
+	return s
+}
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+// caller stands for your authentication.
+func caller(r *http.Request) (onceward.Scope, error) {
+	user, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !ok {
+		return onceward.Scope{}, errors.New("no token")
+	}
+	return onceward.Scope{Tenant: "acme", Principal: user}, nil
+}
+
+// send sends a request of alice's, such as "POST /orders", with header fields such as "Idempotency-Key: k", prints its answer
+// on a line, and returns its body.
+func (s *service) send(request, body string, fields ...string) string {
+	method, path, _ := strings.Cut(request, " ")
+	r := httptest.NewRequest(method, path, strings.NewReader(body))
+	r.Header.Set("Authorization", "Bearer alice")
+	for _, field := range fields {
+		name, value, _ := strings.Cut(field, ": ")
+		r.Header.Set(name, value)
+	}
+	w := httptest.NewRecorder()
+	s.mux.ServeHTTP(w, r)
+	answer := w.Result()
+	text := strings.TrimSpace(string(must(io.ReadAll(answer.Body))))
+	line := fmt.Sprint(answer.StatusCode)
+	if code := codeOf.FindStringSubmatch(text); code != nil {
+		line += " " + code[1]
+	} else if text != "" {
+		line += " " + secret.ReplaceAllString(text, `"token":"…"`)
+	}
+	if etag := answer.Header.Get("ETag"); etag != "" {
+		line += " ETag: " + etag
+	}
+	if answer.Header.Get(httponce.HeaderReplayed) == "true" {
+		line += " (replayed)"
+	}
+	fmt.Println(line)
+	return text
+}
+
+var (
+	codeOf = regexp.MustCompile(`"code":"(\w+)"`)
+	secret = regexp.MustCompile(`"token":"\w+"`)
+)
+
+// rows prints how many rows a table has: the effects.
+func (s *service) rows(table string) {
+	var n int
+	must(0, s.db.QueryRow("SELECT count(*) FROM "+table).Scan(&n))
+	fmt.Println(table+":", n)
+}

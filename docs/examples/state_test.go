@@ -1,0 +1,75 @@
+package examples
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"net/http"
+
+	"github.com/onceward/onceward/httponce"
+)
+
+// cancel needs no record: the order's state says whether it was cancelled. Exactly one request can have changed it, and does
+// what comes with that.
+func cancel(s *service) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		answer, err := cancelOrder(r.Context(), s.db, r.PathValue("id"))
+		if err != nil {
+			answer = httponce.Refuse(http.StatusServiceUnavailable, "Nothing is lost: send it again.")
+		}
+		answer.ServeHTTP(w, r)
+	}
+}
+
+func cancelOrder(ctx context.Context, db *sql.DB, id string) (*httponce.Answer, error) {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer tx.Rollback()
+	result, err := tx.ExecContext(ctx, `UPDATE orders SET state = 'cancelled' WHERE id = ? AND state = 'pending'`, id)
+	if err != nil {
+		return nil, err
+	}
+	switch n, err := result.RowsAffected(); {
+	case err != nil:
+		return nil, err
+	case n == 0: // not by this request: read, and decide
+		return cancelledBefore(ctx, tx, id)
+	}
+	if _, err := tx.ExecContext(ctx, `UPDATE stock SET available = available + 1`); err != nil {
+		return nil, err
+	}
+	return &httponce.Answer{Body: map[string]string{"state": "cancelled"}}, tx.Commit()
+}
+
+func cancelledBefore(ctx context.Context, tx *sql.Tx, id string) (*httponce.Answer, error) {
+	var state string
+	err := tx.QueryRowContext(ctx, `SELECT state FROM orders WHERE id = ?`, id).Scan(&state)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return httponce.Refuse(http.StatusNotFound, httponce.Problem{Code: "order_unknown"}), nil
+	case err != nil:
+		return nil, err
+	case state != "cancelled":
+		return httponce.Refuse(http.StatusConflict, httponce.Problem{Code: "order_" + state}), nil
+	}
+	return &httponce.Answer{Body: map[string]string{"state": "cancelled"}}, nil
+}
+
+func Example_state() {
+	s := start(`CREATE TABLE orders (id TEXT PRIMARY KEY, state TEXT); INSERT INTO orders VALUES ('911001', 'pending'), ('911002', 'paid');
+		CREATE TABLE stock (available INTEGER)`)
+	defer s.stop()
+	s.mux.Handle("POST /orders/{id}/cancel", cancel(s))
+
+	s.send("POST /orders/911001/cancel", "")
+	s.send("POST /orders/911001/cancel", "")
+	s.send("POST /orders/911002/cancel", "")
+	s.send("POST /orders/911003/cancel", "")
+	// Output:
+	// 200 {"state":"cancelled"}
+	// 200 {"state":"cancelled"}
+	// 409 order_paid
+	// 404 order_unknown
+}
