@@ -8,9 +8,12 @@ import (
 // labelsMax bounds the statements of one step that its name has.
 const labelsMax = 8
 
+// textBytesMax is how much of a text is read for its name.
+const textBytesMax = 4 << 10
+
 var (
 	// literals and comments may hold any word, and values must not be shown.
-	literals    = regexp.MustCompile(`(?s)'(?:[^']|'')*'|\$(\w*)\$.*?\$(\w*)\$|--[^\n]*|/\*.*?\*/`)
+	literals    = regexp.MustCompile(`(?s)'(?:[^']|'')*(?:'|$)|\$(\w*)\$.*?\$(\w*)\$|--[^\n]*|/\*.*?\*/`)
 	verb        = regexp.MustCompile(`^[\s(]*([A-Za-z]+)`)
 	target      = regexp.MustCompile("(?i)\\b(INSERT\\s+(?:IGNORE\\s+)?INTO|REPLACE\\s+INTO|MERGE\\s+INTO|DELETE\\s+FROM|UPDATE)\\s+(?:ONLY\\s+)?([\\w.\"`]+)")
 	source      = regexp.MustCompile("(?i)\\bFROM\\s+(?:ONLY\\s+)?([\\w.\"`]+)")
@@ -18,9 +21,9 @@ var (
 	space       = regexp.MustCompile(`\s+`)
 )
 
-// labels names each statement of a text.
+// labels names each statement of a text. A comment alone, such as a driver's ping, is none.
 func labels(text string) (all []string) {
-	for part := range strings.SplitSeq(literals.ReplaceAllString(text, " "), ";") {
+	for part := range strings.SplitSeq(literals.ReplaceAllString(text[:min(len(text), textBytesMax)], " "), ";") {
 		switch {
 		case strings.TrimSpace(part) == "":
 		case len(all) == labelsMax:
@@ -29,15 +32,13 @@ func labels(text string) (all []string) {
 			all = append(all, label(part))
 		}
 	}
-	if all == nil {
-		return []string{"an empty statement"}
-	}
 	return all
 }
 
 // label names a statement by what it does and to which table: SELECT orders, INSERT INTO orders, COMMIT. It has no values: where
 // a backslash makes it unclear where a value ends, the name is the verb.
 func label(statement string) string {
+	statement = statement[:min(len(statement), textBytesMax)]
 	unclear := strings.Contains(statement, `\`)
 	statement = literals.ReplaceAllString(statement, " ")
 	first := verb.FindStringSubmatch(statement)

@@ -16,7 +16,8 @@ type link struct {
 	wire           wire
 
 	turn chan struct{} // held by the step that is not answered yet
-	what atomic.Pointer[string]
+	sent sync.Mutex    // held while a step is sent, so that a point in it is met before the one after it
+	what *string       // the step's name; guarded by sent
 	left atomic.Bool   // the client is gone
 	over chan struct{} // closed when the server is gone too
 	once sync.Once
@@ -71,15 +72,24 @@ func (l *link) forward() {
 			if l.proxy.strikes("before " + what) {
 				return
 			}
-			l.what.Store(&what)
 		}
-		if _, err := l.server.Write(data); err != nil {
-			return
-		}
-		if commits(what) && l.proxy.strikes("in "+what) {
+		if !l.send(data, what) {
 			return
 		}
 	}
+}
+
+// send passes a step on and reports whether to go on.
+func (l *link) send(data []byte, what string) bool {
+	l.sent.Lock()
+	defer l.sent.Unlock()
+	if what != "" {
+		l.what = &what
+	}
+	if _, err := l.server.Write(data); err != nil {
+		return false
+	}
+	return !commits(what) || !l.proxy.strikes("in "+what)
 }
 
 // back carries the server's answers until there are no more, or the process is killed before it gets one.
@@ -90,8 +100,7 @@ func (l *link) back() {
 		if err != nil {
 			return
 		}
-		if what := l.what.Load(); ends && what != nil {
-			l.what.Store(nil)
+		if what := l.answered(ends); what != nil {
 			if l.proxy.strikes("after " + *what) {
 				return
 			}
@@ -101,4 +110,16 @@ func (l *link) back() {
 			return
 		}
 	}
+}
+
+// answered is the step that an answer ends, if it ends one that is a point.
+func (l *link) answered(ends bool) *string {
+	if !ends {
+		return nil
+	}
+	l.sent.Lock()
+	defer l.sent.Unlock()
+	what := l.what
+	l.what = nil
+	return what
 }

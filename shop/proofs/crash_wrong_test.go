@@ -100,10 +100,33 @@ func TestB11_WrongHandlersAreFound(t *testing.T) {
 	}
 }
 
+// TestB11_LogThatBeginsAnew: a commit of many pages is killed at each of them, though SQLite checkpoints in between and writes its
+// log from the beginning.
+func TestB11_LogThatBeginsAnew(t *testing.T) {
+	t.Parallel()
+	const pages = 37
+	heard := &recorder{TB: t}
+	oncetest.Crash(heard, wrongPlan(t, shop.KindSQLite, func(s site, key string) error {
+		_, err := s.once(key, func(tx session) error {
+			return tx.exec(context.Background(), "INSERT INTO effect (key) VALUES ('"+strings.Repeat("x", pages*4096)+"')")
+		})
+		return err
+	}))
+	if last := fmt.Sprintf("in commit 1, after %d of its pages", pages); len(heard.errors) > 0 || !strings.Contains(heard.logged, last) {
+		t.Errorf("the run ends early, before %q, or with errors: %q\n%s", last, heard.errors, heard.logged)
+	}
+}
+
 // recorder is a test that fails for itself only.
 type recorder struct {
 	testing.TB
 	errors []string
+	logged string
+}
+
+func (r *recorder) Logf(format string, args ...any) {
+	r.logged += fmt.Sprintf(format, args...)
+	r.TB.Logf(format, args...)
 }
 
 func (r *recorder) Errorf(format string, args ...any) {
