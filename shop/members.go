@@ -73,6 +73,17 @@ func (o *object) integer(name string, low, high int64, rule string) int64 {
 	return value
 }
 
+// boolean takes a required member that is true or false.
+func (o *object) boolean(name string) bool {
+	raw, _ := o.take(name)
+	var value *bool
+	if json.Unmarshal(raw, &value) != nil || value == nil {
+		o.fault("the member %q must be true or false", name)
+		return false
+	}
+	return *value
+}
+
 // integerOf is the exact value of a JSON number, if that is an integer.
 func integerOf(raw json.RawMessage) (int64, bool) {
 	if len(raw) == 0 || len(raw) > numberBytesMax || raw[0] != '-' && (raw[0] < '0' || raw[0] > '9') {

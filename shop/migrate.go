@@ -20,7 +20,9 @@ var tables = []string{
 const migrationTable = "shop_migration"
 
 // operations are all that the shop keeps records of.
-var operations = []*onceward.Operation{createOrder, createAPIOrder, confirmQuote(QuoteLifeDefault)}
+var operations = []*onceward.Operation{
+	createOrder, createAPIOrder, confirmQuote(QuoteLifeDefault), notePayment, shipOrder, createCoupon, createRefund, createTask,
+}
 
 // operationNames are those that the records of the operations have: tokens have one of their own (Engine.Issue).
 func operationNames() (names []string) {

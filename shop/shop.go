@@ -66,21 +66,11 @@ func New[Tx any](engine *onceward.Engine[Tx], db Database[Tx], options Options) 
 		Report:       s.report,
 		BodyBytesMax: bodyBytesMax,
 	}
-	checkouts, err := httponce.New(engine, door)
+	d, err := newDoors(engine, door)
 	if err != nil {
 		return nil, err
 	}
-	door.Statuses = quoteStatuses
-	quotes, err := httponce.New(engine, door)
-	if err != nil {
-		return nil, err
-	}
-	door.KeyBytesMax, door.Statuses = apiKeyBytesMax, apiStatuses
-	purchases, err := httponce.New(engine, door)
-	if err != nil {
-		return nil, err
-	}
-	return s.routes(checkouts, purchases, quotes), nil
+	return s.routes(d), nil
 }
 
 // NewServer is an HTTP server with bounds on what a connection may take: a slow or silent peer does not hold it for ever.
