@@ -183,7 +183,12 @@ func serve(t *testing.T, shop *Shop) *process {
 	server := NewServer(shop.Handler, Options{}.withDefaults().Logger)
 	go func() { _ = server.Serve(listener) }()
 	p := &process{t: t, url: "http://" + listener.Addr().String(), shop: shop}
+	working, stop := context.WithCancel(context.Background())
+	var background sync.WaitGroup
+	background.Go(func() { shop.work(working) })
 	p.end = sync.OnceFunc(func() {
+		stop()
+		background.Wait()
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		if err := server.Shutdown(ctx); err != nil {

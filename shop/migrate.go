@@ -22,6 +22,7 @@ const migrationTable = "shop_migration"
 // operations are all that the shop keeps records of.
 var operations = []*onceward.Operation{
 	createOrder, createAPIOrder, confirmQuote(QuoteLifeDefault), notePayment, shipOrder, createCoupon, createRefund, createTask,
+	createExport,
 }
 
 // operationNames are those that the records of the operations have: tokens have one of their own (Engine.Issue).

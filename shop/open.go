@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -23,6 +24,7 @@ const connectTimeout = 5 * time.Second
 type Shop struct {
 	// Handler answers requests.
 	Handler http.Handler
+	work    func(context.Context)
 	sweeper *onceward.Sweeper
 	close   func() error
 }
@@ -41,8 +43,13 @@ func Open(ctx context.Context, database string, options Options) (*Shop, error) 
 	return openSQLite(ctx, database, options.withDefaults())
 }
 
-// Run sweeps the records whose time is over until ctx ends.
-func (s *Shop) Run(ctx context.Context) { _ = s.sweeper.Run(ctx) } // its error is that of ctx
+// Run writes exports and sweeps the records whose time is over, until ctx ends.
+func (s *Shop) Run(ctx context.Context) {
+	var background sync.WaitGroup
+	background.Go(func() { s.work(ctx) })
+	background.Go(func() { _ = s.sweeper.Run(ctx) }) // its error is that of ctx
+	background.Wait()
+}
 
 // Close closes the database. Requests must have ended.
 func (s *Shop) Close() error { return s.close() }
@@ -174,9 +181,9 @@ func assemble[Tx any](store onceward.Store[Tx], db Database[Tx], options Options
 	if err != nil {
 		return nil, err
 	}
-	handler, err := New(engine, db, options)
+	handler, work, err := New(engine, db, options)
 	if err != nil {
 		return nil, err
 	}
-	return &Shop{Handler: handler, sweeper: sweeper, close: closeStore}, nil
+	return &Shop{Handler: handler, work: work, sweeper: sweeper, close: closeStore}, nil
 }

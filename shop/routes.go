@@ -62,6 +62,9 @@ func (s *service[Tx]) routes(d doors[Tx]) http.Handler {
 		http.MethodGet: s.authenticated(s.getEmail),
 		http.MethodPut: plain(s, setPreference, s.setEmail),
 	})
+	mux.Handle("/exports", methods{http.MethodPost: s.woken(httponce.JSON(d.keys, createExport, s.exportOnce))})
+	mux.Handle("/exports/{id}", methods{http.MethodGet: s.authenticated(s.getExport)})
+	mux.Handle("/exports/{id}/file", methods{http.MethodGet: s.authenticated(s.getFile)})
 	mux.Handle("/quotes", methods{http.MethodPost: plain(s, createQuote, s.quote)})
 	mux.Handle("/quotes/{id}/tokens", methods{http.MethodPost: plain(s, createQuoteToken, s.quoteToken)})
 	mux.Handle("/quotes/{id}/confirm", methods{http.MethodPost: httponce.JSONBy(d.quotes, s.confirm, tokenOf, s.confirmOnce)})

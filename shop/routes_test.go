@@ -81,24 +81,34 @@ func TestHealthAndContract(t *testing.T) {
 		if got := p.send(request{method: "HEAD", path: "/healthz"}); got.status != 200 || got.body != "" {
 			t.Errorf("HEAD: %d %q", got.status, got.body)
 		}
-		var contract struct {
-			Operations []struct {
-				Operation        string
-				RetentionSeconds float64
-				WaitSeconds      float64
-				Key              struct{ BytesMax int }
-				Problems         map[string]int
+		type promise struct {
+			Operation                                                   string
+			RetentionSeconds, WaitSeconds, WindowSeconds, SubmitSeconds float64
+			Key                                                         struct {
+				From     string
+				BytesMax int
+			}
+			Problems map[string]int
+		}
+		var contract struct{ Operations []promise }
+		must(0, json.Unmarshal([]byte(p.get("/.well-known/idempotency", "").body), &contract))(t)
+		promised := map[string]promise{}
+		for _, o := range contract.Operations {
+			promised[o.Operation] = o
+		}
+		for _, o := range operations {
+			if promised[o.Name].RetentionSeconds != o.Retention.Seconds() {
+				t.Errorf("%s: got %+v", o.Name, promised[o.Name])
 			}
 		}
-		must(0, json.Unmarshal([]byte(p.get("/.well-known/idempotency", "").body), &contract))(t)
-		if len(contract.Operations) != 2 {
-			t.Fatalf("got %+v", contract)
+		if len(promised) != len(operations) || promised["confirm-quote.v1"].Key.From != "token" || promised["note-payment.v1"].Key.From != "request" {
+			t.Errorf("got %+v, want %d operations", promised, len(operations))
 		}
-		orders, api := contract.Operations[0], contract.Operations[1]
-		if orders.Operation != "create-order.v1" || orders.WaitSeconds != 1 || orders.RetentionSeconds != 86400 || orders.Problems["key_reused"] != 422 || orders.Problems["in_flight"] != 503 {
+		orders, api := promised["create-order.v1"], promised["create-api-order.v1"]
+		if orders.WaitSeconds != 1 || orders.RetentionSeconds != 86400 || orders.Problems["key_reused"] != 422 || orders.Problems["in_flight"] != 503 {
 			t.Errorf("/orders: got %+v", orders)
 		}
-		if api.Operation != "create-api-order.v1" || api.WaitSeconds != 0 || api.Key.BytesMax != 128 || api.Problems["40902"] != 409 || api.Problems["40901"] != 409 {
+		if api.WaitSeconds != 0 || api.Key.BytesMax != 128 || api.Problems["40902"] != 409 || api.Problems["40901"] != 409 {
 			t.Errorf("/api/orders: got %+v", api)
 		}
 	})
@@ -111,9 +121,12 @@ func TestAPanicIsA500ProblemWithoutAWordOfTheInside(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
 	engine := must(onceward.New(memstore.New(func() int { return 0 }), onceward.Options{}))(t)
-	handler := must(New(engine, Database[int](broken{}), Options{
+	handler, _, err := New(engine, Database[int](broken{}), Options{
 		Callers: DemoCallers(), Logger: slog.New(slog.NewTextHandler(&synced{to: &log}, nil)),
-	}))(t)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, r := range []*http.Request{
 		httptest.NewRequest("GET", "/orders", nil),
 		httptest.NewRequest("POST", "/orders", strings.NewReader(book)),

@@ -1,6 +1,7 @@
 package shop
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -48,18 +49,20 @@ type service[Tx any] struct {
 	db      Database[Tx]
 	options Options
 	confirm *onceward.Operation // whose tokens quotes have
+	wake    chan struct{}       // for the worker; holds one
 }
 
 // New is the shop's HTTP interface, on an engine and the database that its records are in.
-func New[Tx any](engine *onceward.Engine[Tx], db Database[Tx], options Options) (http.Handler, error) {
+// What goes on in the background, the writing of exports, is done by work, until its context ends.
+func New[Tx any](engine *onceward.Engine[Tx], db Database[Tx], options Options) (handler http.Handler, work func(context.Context), _ error) {
 	if options.Callers == nil || db == nil || engine == nil {
-		return nil, errors.New("shop: New needs an engine, a database and Options.Callers")
+		return nil, nil, errors.New("shop: New needs an engine, a database and Options.Callers")
 	}
 	options = options.withDefaults()
 	if err := options.validate(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	s := &service[Tx]{engine: engine, db: db, options: options, confirm: confirmQuote(options.QuoteLife)}
+	s := &service[Tx]{engine: engine, db: db, options: options, confirm: confirmQuote(options.QuoteLife), wake: make(chan struct{}, 1)}
 	door := httponce.Options{
 		Scope:        s.options.Callers.scopeOf,
 		Authorize:    options.Authorize,
@@ -68,9 +71,9 @@ func New[Tx any](engine *onceward.Engine[Tx], db Database[Tx], options Options) 
 	}
 	d, err := newDoors(engine, door)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return s.routes(d), nil
+	return s.routes(d), s.work, nil
 }
 
 // NewServer is an HTTP server with bounds on what a connection may take: a slow or silent peer does not hold it for ever.
