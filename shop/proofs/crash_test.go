@@ -24,10 +24,13 @@ type crashed struct {
 }
 
 var (
-	setupOrder  = crashed{call: "POST /orders", headers: []string{"Idempotency-Key: {key}-order"}, body: `{"sku":"BOOK","quantity":2}`}
-	setupCancel = crashed{call: "POST /orders/{id}/cancel"}
-	setupQuote  = crashed{call: "POST /quotes", body: `{"sku":"BOOK","quantity":2}`}
+	setupOrder   = crashed{call: "POST /orders", headers: []string{"Idempotency-Key: {key}-order"}, body: `{"sku":"BOOK","quantity":2}`}
+	setupCancel  = crashed{call: "POST /orders/{id}/cancel"}
+	setupPayment = crashed{call: "POST /payments/notifications", body: notification}
+	setupQuote   = crashed{call: "POST /quotes", body: `{"sku":"BOOK","quantity":2}`}
 )
+
+const notification = `{"channel":"A","merchantId":"M1","paymentNo":"{key}","orderId":"{id}","amountCents":19800}`
 
 // crashes has a row for every endpoint of the shop that promises one effect. A quote, or a token of one, that is asked for twice is
 // there twice, and no harm.
@@ -47,6 +50,37 @@ var crashes = []crashed{
 	{
 		call: "POST /orders/{id}/reopen", body: `{"round":1}`, setup: []crashed{setupOrder, setupCancel},
 		effects: `SELECT sum(round) FROM orders`,
+	},
+	{
+		call: "POST /payments/notifications", body: notification, setup: []crashed{setupOrder},
+		effects: `SELECT count(*) FROM payments JOIN orders ON orders.id = order_id WHERE orders.status = 'paid'`,
+	},
+	{
+		call: "POST /orders/{orderId}/shipments", body: `{"actionNo":"{key}","carrier":"DHL","trackingNo":"T1"}`, setup: []crashed{setupOrder, setupPayment},
+		effects: `SELECT count(*) FROM shipments JOIN orders ON orders.id = order_id WHERE orders.status = 'shipped'`,
+	},
+	{
+		call: "POST /coupons", headers: []string{"Idempotency-Key: {key}"}, body: `{"campaign":"SPRING"}`,
+		effects: `SELECT count(*) FROM coupons`,
+	},
+	{
+		call: "POST /refunds", headers: []string{"Idempotency-Key: {key}"}, body: `{"orderId":"{orderId}","amountCents":100}`,
+		setup:   []crashed{setupOrder, setupPayment},
+		effects: `SELECT count(*) FROM refunds JOIN orders ON orders.id = order_id WHERE refunded_cents = 100`,
+	},
+	{
+		call: "POST /tasks", headers: []string{"Idempotency-Key: {key}"}, body: `{"title":"Call the customer"}`,
+		effects: `SELECT count(*) FROM tasks`,
+	},
+	{
+		call: "POST /exports", body: `{"report":"orders","month":"2026-12","format":"csv"}`, headers: []string{"Idempotency-Key: {key}"},
+		effects: `SELECT count(*) FROM exports`,
+	},
+	{
+		// Each run switches off and on: how often it was switched on is half the version.
+		call: "PUT /users/alice/preferences/email-notifications", body: `{"enabled":true}`,
+		setup:   []crashed{{call: "PUT /users/alice/preferences/email-notifications", body: `{"enabled":false}`}},
+		effects: `SELECT CAST(COALESCE(sum(version - CASE WHEN email_notifications THEN 0 ELSE 1 END), 0) / 2 AS DECIMAL(10, 0)) FROM preferences`,
 	},
 	{
 		call: "POST /quotes/{quoteId}/confirm", body: `{"token":"{token}"}`, setup: []crashed{setupQuote},
