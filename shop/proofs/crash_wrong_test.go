@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/mysqlstore"
 	"github.com/onceward/onceward/oncetest"
 	"github.com/onceward/onceward/pgxstore"
 	"github.com/onceward/onceward/shop"
@@ -28,21 +29,28 @@ type site struct {
 	side func(statement string) error // the same, which may run beside a work: on SQLite in another file
 }
 
-const theEffect = "INSERT INTO effect (key) VALUES ('x')"
+const theEffect = "INSERT INTO effect (name) VALUES ('x')"
 
 func nothing(session) error { return nil }
+
+// found is the first point at which Crash finds what is wrong, on each database.
+type found struct{ postgres, mariadb, sqlite string }
+
+func (f found) on(kind shop.Kind) string {
+	return map[shop.Kind]string{shop.KindPostgres: f.postgres, shop.KindMySQL: f.mariadb, shop.KindSQLite: f.sqlite}[kind]
+}
 
 // wrongs are ways in which services lose an effect or have it twice.
 var wrongs = []struct {
 	name    string
 	handle  func(s site, key string) error
-	found   map[shop.Kind]string // the first point at which Crash finds it; none where the handler is right
-	effects int                  // that are there then
+	found   found // none where the handler is right
+	effects int   // that are there then
 }{
 	{"nothing but one transaction", func(s site, key string) error {
 		_, err := s.once(key, func(tx session) error { return tx.exec(context.Background(), theEffect) })
 		return err
-	}, nil, 1},
+	}, found{}, 1},
 	{"the effect is committed before the record", func(s site, key string) error {
 		if s.done(key) {
 			return nil
@@ -52,27 +60,27 @@ var wrongs = []struct {
 			_, err = s.once(key, nothing)
 		}
 		return err
-	}, map[shop.Kind]string{shop.KindPostgres: "after INSERT INTO effect", shop.KindSQLite: "after commit 1, before the next"}, 2},
+	}, found{"after INSERT INTO effect", "after INSERT INTO effect", "after commit 1, before the next"}, 2},
 	{"the effect comes after the record", func(s site, key string) error {
 		replayed, err := s.once(key, nothing)
 		if err != nil || replayed {
 			return err
 		}
 		return s.own(theEffect)
-	}, map[shop.Kind]string{shop.KindPostgres: "in SELECT, INSERT INTO onceward_record, COMMIT", shop.KindSQLite: "after commit 1, before the next"}, 0},
+	}, found{"in SELECT, INSERT INTO onceward_record, COMMIT", "in UPDATE onceward_record, SET, COMMIT", "after commit 1, before the next"}, 0},
 	{"the lock is a row of another transaction", func(s site, key string) error {
-		if s.own("INSERT INTO singular (key) VALUES ('"+key+"')") != nil {
+		if s.own("INSERT INTO singular (name) VALUES ('"+key+"')") != nil {
 			return nil // it is there: a duplicate
 		}
 		return s.own(theEffect)
-	}, map[shop.Kind]string{shop.KindPostgres: "after INSERT INTO singular", shop.KindSQLite: "after commit 1, before the next"}, 0},
+	}, found{"after INSERT INTO singular", "after INSERT INTO singular", "after commit 1, before the next"}, 0},
 	{"the work has its effect outside the transaction", func(s site, key string) error {
 		_, err := s.once(key, func(session) error { return s.side(theEffect) })
 		return err
-	}, map[shop.Kind]string{shop.KindPostgres: "after INSERT INTO effect", shop.KindSQLite: "before commit 1"}, 2},
+	}, found{"after INSERT INTO effect", "after INSERT INTO effect", "before commit 1"}, 2},
 	{
 		"nothing is recorded", func(s site, _ string) error { return s.own(theEffect) },
-		map[shop.Kind]string{shop.KindPostgres: "before INSERT INTO effect", shop.KindSQLite: "before commit 1"},
+		found{"before INSERT INTO effect", "before INSERT INTO effect", "before commit 1"},
 		2,
 	},
 }
@@ -80,13 +88,13 @@ var wrongs = []struct {
 // TestB11_WrongHandlersAreFound: Crash fails the test of a handler that is built wrongly, first at the point where that shows.
 func TestB11_WrongHandlersAreFound(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []shop.Kind{shop.KindPostgres, shop.KindSQLite} {
+	for _, kind := range []shop.Kind{shop.KindPostgres, shop.KindMySQL, shop.KindSQLite} {
 		for _, c := range wrongs {
 			t.Run(fmt.Sprint(kind, " ", c.name), func(t *testing.T) {
 				t.Parallel()
 				heard := &recorder{TB: t}
 				oncetest.Crash(heard, wrongPlan(t, kind, c.handle))
-				want := c.found[kind]
+				want := c.found.on(kind)
 				switch {
 				case want == "" && len(heard.errors) > 0:
 					t.Errorf("a right handler is said to be wrong: %q", heard.errors)
@@ -108,7 +116,7 @@ func TestB11_LogThatBeginsAnew(t *testing.T) {
 	heard := &recorder{TB: t}
 	oncetest.Crash(heard, wrongPlan(t, shop.KindSQLite, func(s site, key string) error {
 		_, err := s.once(key, func(tx session) error {
-			return tx.exec(context.Background(), "INSERT INTO effect (key) VALUES ('"+strings.Repeat("x", pages*4096)+"')")
+			return tx.exec(context.Background(), "INSERT INTO effect (name) VALUES ('"+strings.Repeat("x", pages*4096)+"')")
 		})
 		return err
 	}))
@@ -133,21 +141,22 @@ func (r *recorder) Errorf(format string, args ...any) {
 	r.errors = append(r.errors, fmt.Sprintf(format, args...))
 }
 
+// sites are how a site is opened on each database, and where the test looks at it.
+var sites = map[shop.Kind]struct {
+	database func(*testing.T) *database
+	open     func(name string) (site, error)
+}{
+	shop.KindPostgres: {onPostgres, openSiteOnPostgres},
+	shop.KindMySQL:    {onMariaDB, openSiteOnMariaDB},
+	shop.KindSQLite:   {onSQLite, openSiteOnSQLite},
+}
+
 func wrongPlan(t *testing.T, kind shop.Kind, handle func(s site, key string) error) oncetest.Plan {
 	var db *database
 	return oncetest.Plan{
-		Database: func() string {
-			if db = onSQLite(t); kind == shop.KindPostgres {
-				db = onPostgres(t)
-			}
-			return db.name
-		},
+		Database: func() string { db = sites[kind].database(t); return db.name },
 		Open: func(name string) (http.Handler, error) {
-			open := openSiteOnPostgres
-			if kind == shop.KindSQLite {
-				open = openSiteOnSQLite
-			}
-			s, err := open(name)
+			s, err := sites[kind].open(name)
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if err := handle(s, r.Header.Get("Idempotency-Key")); err != nil {
 					http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -186,6 +195,27 @@ func openSiteOnPostgres(name string) (site, error) {
 	return s, errors.Join(err, tables(own))
 }
 
+func openSiteOnMariaDB(name string) (site, error) {
+	config, err := mysqlstore.ParseURL(name)
+	if err != nil {
+		return site{}, err
+	}
+	db, err := sql.Open("mysql", config.FormatDSN())
+	if err == nil {
+		err = mysqlstore.Migrate(context.Background(), db)
+	}
+	if err != nil {
+		return site{}, err
+	}
+	own := func(statement string) error {
+		_, err := db.ExecContext(context.Background(), statement)
+		return err
+	}
+	s, err := newSite(mysqlstore.New(db), func(tx sqlstore.Tx) session { return sqliteSession{tx} })
+	s.own, s.side = own, own
+	return s, errors.Join(err, tables(own))
+}
+
 func openSiteOnSQLite(name string) (site, error) {
 	store, err := sqlitestore.Open(context.Background(), name, sqlitestore.Options{})
 	if err == nil {
@@ -212,11 +242,11 @@ func onFile(source string) func(statement string) error {
 }
 
 func tables(exec func(statement string) error) error {
-	return errors.Join(exec("CREATE TABLE IF NOT EXISTS effect (key TEXT NOT NULL)"),
-		exec("CREATE TABLE IF NOT EXISTS singular (key TEXT NOT NULL UNIQUE)"))
+	return errors.Join(exec("CREATE TABLE IF NOT EXISTS effect (name TEXT NOT NULL)"),
+		exec("CREATE TABLE IF NOT EXISTS singular (name VARCHAR(100) NOT NULL UNIQUE)"))
 }
 
-// newSite is the part that both databases share.
+// newSite is the part that all databases share.
 func newSite[Tx any](store onceward.Store[Tx], of func(Tx) session) (site, error) {
 	engine, err := onceward.New(store, onceward.Options{})
 	operation := &onceward.Operation{Name: "wrong.v1", Wait: patience}
