@@ -31,7 +31,13 @@ type service struct {
 
 func start(schema string) *service {
 	folder := must(os.MkdirTemp("", "onceward-example"))
-	path := filepath.Join(folder, "service.db")
+	s := open(filepath.Join(folder, "service.db"), schema)
+	closeAll := s.stop
+	s.stop = func() { closeAll(); _ = os.RemoveAll(folder) }
+	return s
+}
+
+func open(path, schema string) *service {
 	ctx := context.Background()
 	store := must(sqlitestore.Open(ctx, path, sqlitestore.Options{}))
 	must(0, store.Migrate(ctx))
@@ -43,7 +49,7 @@ func start(schema string) *service {
 	}
 	must(s.db.ExecContext(ctx, schema))
 	s.door = must(httponce.New(s.engine, httponce.Options{Scope: caller}))
-	s.stop = func() { _, _, _ = s.db.Close(), store.Close(), os.RemoveAll(folder) }
+	s.stop = func() { _, _ = s.db.Close(), store.Close() }
 	return s
 }
 
