@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -44,6 +45,9 @@ type Run struct {
 	Send func(*http.Request) *http.Response
 }
 
+// running are the tests that have called Crash. The process that is killed could not tell two calls of one test apart.
+var running sync.Map
+
 // Crash kills the handler at every point of a request (see the package) and fails the test where the retry is not answered with
 // 2xx, where a third request is answered with another status, or where the run has not had one effect. It logs the matrix.
 // Answers with Retry-After are asked for again for up to 30 s.
@@ -60,6 +64,10 @@ func Crash(tb testing.TB, plan Plan) {
 	case is:
 		tb.Skip("oncetest: another test's process")
 	}
+	if _, again := running.LoadOrStore(tb.Name(), true); again {
+		tb.Fatal("oncetest: Crash is called once in a test; a second call needs a subtest")
+	}
+	tb.Cleanup(func() { running.Delete(tb.Name()) })
 	rows, err := explore(tb.Name(), plan)
 	tb.Logf("%d points at which the process was killed:\n%s", len(rows), matrix(rows))
 	for _, r := range rows {

@@ -1,7 +1,9 @@
 package oncetest
 
 import (
+	"fmt"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -34,6 +36,56 @@ func TestStageIsChosenByTheDatabasesName(t *testing.T) {
 		}
 		stage.close()
 	}
+}
+
+// refused is a test whose end by Fatal is what another waits for.
+type refused struct {
+	testing.TB
+	with []string
+}
+
+func (r *refused) Fatal(args ...any) {
+	r.with = append(r.with, fmt.Sprint(args...))
+	runtime.Goexit()
+}
+
+// crash calls Crash where it must end by Fatal, and returns with what.
+func crash(t *testing.T, plan Plan) string {
+	r := &refused{TB: t}
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		Crash(r, plan)
+	}()
+	<-over
+	return fmt.Sprint(r.with)
+}
+
+func TestCrashIsRefused(t *testing.T) {
+	t.Parallel()
+	whole := Plan{
+		Database: func() string { return ":memory:" },
+		Open:     func(string) (http.Handler, error) { return nil, nil },
+		Request:  func(Run) *http.Request { return nil },
+		Effects:  func(string) (int, error) { return 0, nil },
+	}
+	for _, c := range []struct {
+		plan Plan
+		want string
+	}{
+		{Plan{}, "a Plan needs"},
+		{whole, "nor the path of an SQLite file"},
+		{whole, "called once in a test"},
+	} {
+		if got := crash(t, c.plan); !strings.Contains(got, c.want) {
+			t.Errorf("Crash ends with %q, want %q", got, c.want)
+		}
+	}
+	t.Run("a subtest may call it", func(t *testing.T) {
+		if got := crash(t, whole); !strings.Contains(got, "nor the path") {
+			t.Errorf("Crash ends with %q", got)
+		}
+	})
 }
 
 func TestVerdict(t *testing.T) {
