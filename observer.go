@@ -32,6 +32,7 @@ const (
 	NoteShared    Note = "shared"    // claim: refused by, or given up waiting for, the attempt that runs in this process
 	NoteResolved  Note = "resolved"  // save: the commit's end was unknown, or another's record stood, and was looked up
 	NoteShadow    Note = "shadow"    // replay: it would have been replayed, or refused, and runs (see Shadow)
+	NoteBacklog   Note = "backlog"   // sweep: what is left was counted
 	NoteUntouched Note = "untouched" // save: the work wrote nothing through its transaction
 )
 
@@ -44,6 +45,7 @@ type Event struct {
 	Err       error         // at the end
 	Took      time.Duration // at the end
 	Deleted   int           // at the end of a sweep: records
+	Backlog   *Backlog      // at the end of a sweep with NoteBacklog; nil where it could not be counted
 }
 
 // Observer is told when a step starts and when it ends. Start's context is the one that the step, and the work, go on
@@ -97,6 +99,9 @@ func (o slogObserver) End(ctx context.Context, e Event) {
 	attrs := []slog.Attr{slog.String("step", string(e.Step)), slog.Duration("took", e.Took)}
 	if e.Step == StepSweep {
 		attrs = append(attrs, slog.Int("deleted", e.Deleted))
+		if e.Backlog != nil {
+			attrs = append(attrs, slog.Int("backlog", e.Backlog.Records), slog.Duration("oldest", e.Backlog.Oldest))
+		}
 	} else {
 		attrs = append(attrs, slog.String("operation", e.Operation), slog.String("id", e.ID))
 	}

@@ -150,7 +150,7 @@ func TestEventHoldsNoKeyAndNoMeaning(t *testing.T) {
 	steps := []onceward.Step{
 		onceward.StepIdentify, onceward.StepClaim, onceward.StepRun, onceward.StepSave, onceward.StepReplay, onceward.StepSweep,
 	}
-	notes := []onceward.Note{onceward.NoteNone, onceward.NoteMemory, onceward.NoteResolved, onceward.NoteUntouched}
+	notes := []onceward.Note{onceward.NoteNone, onceward.NoteMemory, onceward.NoteResolved, onceward.NoteUntouched, onceward.NoteBacklog}
 	for _, e := range slices.Concat(r.starts, r.ends) {
 		if !slices.Contains(steps, e.Step) || !slices.Contains(notes, e.Note) {
 			t.Errorf("%q and %q are not among the words", e.Step, e.Note)

@@ -24,6 +24,14 @@ type Store[Tx any] interface {
 	// Sweep deletes up to limit records whose Life and Keep ended more than grace ago and returns how many it deleted.
 	// It never waits for an attempt, other than for its turn where a store's attempts take turns.
 	Sweep(ctx context.Context, grace time.Duration, limit int) (int, error)
+	// Backlog counts, up to limit, the records whose Life and Keep have ended.
+	Backlog(ctx context.Context, limit int) (Backlog, error)
+}
+
+// Backlog is what there is to sweep.
+type Backlog struct {
+	Records int           // whose time is over; at most the limit that was asked for
+	Oldest  time.Duration // how long ago the first of them was over; 0 without any
 }
 
 // Attempt is one transaction that holds a claim. It is used by one goroutine and ends with the first Save or Rollback;

@@ -15,6 +15,9 @@ const (
 	SweepBatchMaxDefault = 1000
 )
 
+// BacklogMax is as far as a backlog is counted, in records.
+const BacklogMax = 10_000
+
 // SweeperOptions of a Sweeper. The zero value works.
 type SweeperOptions struct {
 	// Every is the time between two sweeps. Defaults to one minute.
@@ -33,6 +36,7 @@ type SweeperOptions struct {
 type Sweeper struct {
 	options SweeperOptions
 	batch   func(ctx context.Context) (int, error)
+	backlog func(ctx context.Context)
 }
 
 // Sweeper makes a sweeper of the engine's store. It starts nothing: call its Run or RunOnce.
@@ -44,7 +48,11 @@ func (e *Engine[Tx]) Sweeper(o SweeperOptions) (*Sweeper, error) {
 	if o.Every < 0 || o.Pause < 0 || o.Grace < 0 || o.BatchMax < 0 {
 		return nil, fmt.Errorf("onceward: SweeperOptions must not be negative: %+v", o)
 	}
-	return &Sweeper{options: o, batch: func(ctx context.Context) (int, error) { return e.sweep(ctx, o.Grace, o.BatchMax) }}, nil
+	return &Sweeper{
+		options: o,
+		batch:   func(ctx context.Context) (int, error) { return e.sweep(ctx, o.Grace, o.BatchMax) },
+		backlog: e.backlog,
+	}, nil
 }
 
 // Run sweeps until ctx ends and returns its error. A sweep that fails has been told to the observer; the next one tries
@@ -62,8 +70,10 @@ func (s *Sweeper) Run(ctx context.Context) error {
 	}
 }
 
-// RunOnce deletes, batch by batch, all records whose time is over and returns how many it deleted.
+// RunOnce deletes, batch by batch, all records whose time is over and returns how many it deleted. The observer is told of
+// each batch, and in the end of what is left.
 func (s *Sweeper) RunOnce(ctx context.Context) (total int, _ error) {
+	defer s.backlog(ctx)
 	for {
 		n, err := s.batch(ctx)
 		if total += n; err != nil || n < s.options.BatchMax {
@@ -92,4 +102,20 @@ func (e *Engine[Tx]) sweep(ctx context.Context, grace time.Duration, limit int) 
 		err = fmt.Errorf("onceward: sweep: %w", err)
 	}
 	return n, err
+}
+
+// backlog tells the observer what there is to sweep. Without an observer nobody asks.
+func (e *Engine[Tx]) backlog(ctx context.Context) {
+	o := e.options.Observer
+	if o == nil || ctx.Err() != nil {
+		return
+	}
+	event := Event{Step: StepSweep}
+	ctx, end := observeEvent(ctx, o, &event)
+	left, err := e.store.Backlog(ctx, BacklogMax)
+	event.Note = NoteBacklog
+	if event.Err = err; err == nil {
+		event.Backlog = &left
+	}
+	end()
 }

@@ -117,12 +117,16 @@ func TestSweeperDeletesWhatIsOver(t *testing.T) {
 		if n, err := sweeper.RunOnce(t.Context()); n != 0 || err != nil {
 			t.Errorf("in the grace %d were deleted, %v", n, err)
 		}
+		if left := recorded.last(onceward.StepSweep); left.Note != onceward.NoteBacklog || *left.Backlog != (onceward.Backlog{Records: 1, Oldest: time.Minute}) {
+			t.Errorf("of what is left the observer was told %+v, %+v", left, left.Backlog)
+		}
 		time.Sleep(time.Nanosecond)
 		if n, err := sweeper.RunOnce(t.Context()); n != 1 || err != nil {
 			t.Errorf("after the grace %d were deleted, %v", n, err)
 		}
-		if sweep := recorded.last(onceward.StepSweep); sweep.Deleted != 1 || sweep.Operation != "" || sweep.ID != "" {
-			t.Errorf("the observer was told %+v", sweep)
+		sweep, left := recorded.ends[len(recorded.ends)-2], recorded.last(onceward.StepSweep)
+		if sweep.Deleted != 1 || sweep.Operation != "" || sweep.ID != "" || *left.Backlog != (onceward.Backlog{}) {
+			t.Errorf("the observer was told %+v and %+v", sweep, left.Backlog)
 		}
 	})
 }

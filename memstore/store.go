@@ -127,6 +127,20 @@ func (s *Store[Tx]) Sweep(_ context.Context, grace time.Duration, limit int) (de
 	return deleted, nil
 }
 
+// Backlog implements onceward.Store.
+func (s *Store[Tx]) Backlog(_ context.Context, limit int) (left onceward.Backlog, _ error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.Now()
+	for _, record := range s.records {
+		if over := now.Sub(record.ExpiresAt.Add(record.Keep)); over > 0 {
+			left.Records = min(left.Records+1, limit)
+			left.Oldest = max(left.Oldest, over)
+		}
+	}
+	return left, nil
+}
+
 // attempt holds the claim of want until it ends.
 type attempt[Tx any] struct {
 	store *Store[Tx]

@@ -129,3 +129,9 @@ func selectOver(grace time.Duration, limit int) string {
 	return fmt.Sprintf("SELECT id, @@global.read_only FROM %s WHERE kept_until < %s - %s ORDER BY kept_until LIMIT %d FOR UPDATE SKIP LOCKED",
 		table, now, microseconds(grace), limit)
 }
+
+// countOver counts, up to limit, the records that are kept no longer, and how long the first has been over.
+func countOver(limit int) string {
+	return fmt.Sprintf("SELECT COUNT(*), COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(kept_until), %[1]s), 0) FROM "+
+		"(SELECT kept_until FROM %[2]s WHERE kept_until < %[1]s ORDER BY kept_until LIMIT %[3]d) over_", now, table, limit)
+}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 	"time"
+
+	"github.com/onceward/onceward"
 )
 
 // sweepBatchMax bounds the records that are deleted in one transaction.
@@ -73,4 +75,21 @@ func (c *conn) over(ctx context.Context, grace time.Duration, batch int) (ids []
 		ids = append(ids, literal(id))
 	}
 	return ids, rows.Err()
+}
+
+// Backlog implements onceward.Store.
+func (s *Store) Backlog(ctx context.Context, limit int) (left onceward.Backlog, _ error) {
+	ctx, cancel := context.WithTimeout(ctx, s.options.ClaimTimeout)
+	defer cancel()
+	c, err := s.acquire(ctx)
+	if err != nil {
+		return left, err
+	}
+	defer c.leave(ctx)
+	var microseconds int64
+	if err := c.QueryRowContext(ctx, countOver(limit)).Scan(&left.Records, &microseconds); err != nil {
+		return onceward.Backlog{}, failure("backlog", err)
+	}
+	left.Oldest = time.Duration(microseconds) * time.Microsecond
+	return left, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/onceward/onceward"
 	"github.com/onceward/onceward/internal/postgres"
 )
 
@@ -25,4 +26,16 @@ func (s *Store) Sweep(ctx context.Context, grace time.Duration, limit int) (int,
 	}
 	n, err := result.RowsAffected()
 	return int(n), err
+}
+
+// Backlog implements onceward.Store.
+func (s *Store) Backlog(ctx context.Context, limit int) (left onceward.Backlog, _ error) {
+	ctx, cancel := context.WithTimeout(ctx, s.options.ClaimTimeout)
+	defer cancel()
+	var microseconds int64
+	if err := s.db.QueryRowContext(ctx, postgres.CountOver, int64(limit)).Scan(&left.Records, &microseconds); err != nil {
+		return onceward.Backlog{}, failure(ctx, "backlog", err)
+	}
+	left.Oldest = time.Duration(microseconds) * time.Microsecond
+	return left, nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/onceward/onceward"
 	"github.com/onceward/onceward/internal/postgres"
 )
 
@@ -24,4 +25,16 @@ func (s *Store) Sweep(ctx context.Context, grace time.Duration, limit int) (int,
 		return 0, failure("sweep", err)
 	}
 	return deleted, nil
+}
+
+// Backlog implements onceward.Store.
+func (s *Store) Backlog(ctx context.Context, limit int) (left onceward.Backlog, _ error) {
+	ctx, cancel := context.WithTimeout(ctx, s.options.ClaimTimeout)
+	defer cancel()
+	var microseconds int64
+	if err := s.pool.QueryRow(ctx, postgres.CountOver, limit).Scan(&left.Records, &microseconds); err != nil {
+		return onceward.Backlog{}, failure("backlog", err)
+	}
+	left.Oldest = time.Duration(microseconds) * time.Microsecond
+	return left, nil
 }

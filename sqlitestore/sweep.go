@@ -3,6 +3,8 @@ package sqlitestore
 import (
 	"context"
 	"time"
+
+	"github.com/onceward/onceward"
 )
 
 // sweepBatchMax bounds the records that are deleted in one turn at the writer: some milliseconds.
@@ -39,4 +41,17 @@ func (s *Store) sweep(ctx context.Context, grace time.Duration, batch int) (dele
 		return 0, err
 	}
 	return deleted, nil
+}
+
+const countSQL = "SELECT count(*), COALESCE(" + now + " - min(kept_until), 0) FROM " +
+	"(SELECT kept_until FROM main." + table + " WHERE kept_until < " + now + " ORDER BY kept_until LIMIT ?1)"
+
+// Backlog implements onceward.Store.
+func (s *Store) Backlog(ctx context.Context, limit int) (left onceward.Backlog, _ error) {
+	var over int64
+	if err := s.records.QueryRowContext(ctx, countSQL, limit).Scan(&left.Records, &over); err != nil {
+		return onceward.Backlog{}, explain(err)
+	}
+	left.Oldest = time.Duration(over) * time.Millisecond
+	return left, nil
 }

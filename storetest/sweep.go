@@ -15,8 +15,10 @@ func sweepTests[Tx any]() []test[Tx] {
 		{name: "a sweep deletes what is over and nothing else", run: sweepsOver[Tx]},
 		{name: "a sweep deletes no more than its limit", run: sweepsBatches[Tx]},
 		{name: "sweepers at once share the work", run: sweepsAtOnce[Tx]},
+		{name: "what there is to sweep is counted", run: backlogIsCounted[Tx]},
 		{name: "a swept key may be used anew", run: sweptRunsAnew[Tx]},
 		{name: "a sweep breaks no retry in flight", run: sweepBreaksNothing[Tx]},
+		{name: "R2.11 beside sweepers, no record's life has two effects, and nobody waits for ever", run: sweepsBesideRetries[Tx]},
 		{name: "a sweep does not wait for an attempt", needs: []Feature{ParallelAttempts}, run: sweepWaitsForNothing[Tx]},
 		{
 			name: "a sweep does not wait for a caller's transaction", run: sweepWaitsForNobody[Tx],
@@ -167,4 +169,26 @@ func sweepWaitsForNobody[Tx any](t *testing.T, f *fixture[Tx]) {
 	end(t, commit)
 	f.joined(t, c, "the second")
 	f.wantRecords(t, 1)
+}
+
+func backlogIsCounted[Tx any](t *testing.T, f *fixture[Tx]) {
+	want := func(limit, records int, oldest time.Duration) {
+		t.Helper()
+		left, err := f.Store.Backlog(t.Context(), limit)
+		if err != nil || left.Records != records || left.Oldest < oldest || left.Oldest > oldest+10*time.Minute || records == 0 && left.Oldest != 0 {
+			t.Errorf("the backlog is %+v, %v; want %d records, the first over for %v", left, err, records, oldest)
+		}
+	}
+	want(100, 0, 0)
+	f.save(t, 3, time.Hour, 0)
+	f.save(t, 2, time.Hour, time.Hour)
+	f.issue(t, confirm, "quote 1") // kept for as long as its result could be asked for
+	want(100, 0, 0)
+	f.Age(t, 65*time.Minute)
+	want(100, 3, 5*time.Minute)
+	want(2, 2, 5*time.Minute)
+	f.sweeps(t, 0, 100, 3)
+	want(100, 0, 0)
+	f.Age(t, time.Hour)
+	want(100, 3, 55*time.Minute)
 }

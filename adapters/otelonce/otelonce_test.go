@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/sdk/metric"
@@ -111,5 +112,38 @@ func wantMeasured(t *testing.T, reader *metric.ManualReader, want uint64) {
 	}
 	if runs != want {
 		t.Errorf("%d runs were measured, want %d", runs, want)
+	}
+}
+
+func TestBacklogIsMeasured(t *testing.T) {
+	t.Parallel()
+	reader := metric.NewManualReader()
+	observer, err := otelonce.New(otelonce.Options{MeterProvider: metric.NewMeterProvider(metric.WithReader(reader))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, left := range []*onceward.Backlog{{Records: 9, Oldest: time.Hour}, nil, {Records: 2, Oldest: 90 * time.Second}, nil} {
+		e := onceward.Event{Step: onceward.StepSweep, Note: onceward.NoteBacklog}
+		ctx := observer.Start(t.Context(), e)
+		e.Backlog = left
+		observer.End(ctx, e)
+	}
+	var all metricdata.ResourceMetrics
+	if err := reader.Collect(t.Context(), &all); err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]string{}
+	for _, s := range all.ScopeMetrics {
+		for _, m := range s.Metrics {
+			switch data := m.Data.(type) {
+			case metricdata.Gauge[int64]:
+				found[m.Name] = fmt.Sprint(data.DataPoints[0].Value, m.Unit)
+			case metricdata.Gauge[float64]:
+				found[m.Name] = fmt.Sprint(data.DataPoints[0].Value, m.Unit)
+			}
+		}
+	}
+	if found["onceward.backlog.records"] != "2 {record}" || found["onceward.backlog.oldest"] != "90 s" {
+		t.Errorf("the gauges are %v", found)
 	}
 }

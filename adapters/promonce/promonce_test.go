@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -93,10 +94,19 @@ func TestSweptRecordsAreCounted(t *testing.T) {
 	for _, deleted := range []int{3, 0, 4} {
 		observer.End(t.Context(), onceward.Event{Step: onceward.StepSweep, Deleted: deleted})
 	}
-	if err := testutil.GatherAndCompare(registry, strings.NewReader(`# HELP onceward_swept_records_total Records that sweeps deleted.
+	for _, left := range []*onceward.Backlog{{Records: 9, Oldest: time.Hour}, nil, {Records: 2, Oldest: 90 * time.Second}, nil} {
+		observer.End(t.Context(), onceward.Event{Step: onceward.StepSweep, Note: onceward.NoteBacklog, Backlog: left})
+	}
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(`# HELP onceward_backlog_oldest_seconds How long ago the first of the records in the backlog was over.
+# TYPE onceward_backlog_oldest_seconds gauge
+onceward_backlog_oldest_seconds 90
+# HELP onceward_backlog_records Records whose time is over, counted after a sweep.
+# TYPE onceward_backlog_records gauge
+onceward_backlog_records 2
+# HELP onceward_swept_records_total Records that sweeps deleted.
 # TYPE onceward_swept_records_total counter
 onceward_swept_records_total 7
-`), "onceward_swept_records_total"); err != nil {
+`), "onceward_swept_records_total", "onceward_backlog_records", "onceward_backlog_oldest_seconds"); err != nil {
 		t.Error(err)
 	}
 }

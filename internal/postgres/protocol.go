@@ -94,7 +94,11 @@ const SweepRecords = `DELETE FROM onceward_record WHERE id IN (
 	SELECT id FROM onceward_record WHERE kept_until < now() - $1::bigint * interval '1 microsecond'
 	ORDER BY kept_until LIMIT $2::bigint FOR UPDATE SKIP LOCKED)`
 
+// CountOver counts what SweepRecords would delete without a grace, and tells in microseconds how long the first is over.
+const CountOver = `SELECT count(*), COALESCE((extract(epoch FROM now() - min(kept_until)) * 1000000)::bigint, 0) FROM (
+	SELECT kept_until FROM onceward_record WHERE kept_until < now() ORDER BY kept_until LIMIT $1::bigint) over`
+
 // Statements are those that name the table: what a check prepares.
 func Statements() []string {
-	return []string{SelectRecord, InsertRecord, DeleteRecord, SweepRecords}
+	return []string{SelectRecord, InsertRecord, DeleteRecord, SweepRecords, CountOver}
 }
