@@ -143,7 +143,7 @@ func TestBacklogIsMeasured(t *testing.T) {
 			}
 		}
 	}
-	if found["onceward.backlog.records"] != "2 {record}" || found["onceward.backlog.oldest"] != "90 s" {
+	if found["onceward.backlog.records"] != "2{record}" || found["onceward.backlog.oldest"] != "90s" {
 		t.Errorf("the gauges are %v", found)
 	}
 }
