@@ -1,6 +1,7 @@
 package shop
 
 import (
+	_ "embed"
 	"maps"
 	"net/http"
 	"slices"
@@ -70,13 +71,14 @@ func (s *service[Tx]) routes(d doors[Tx]) http.Handler {
 	mux.Handle("/quotes/{id}/confirm", methods{http.MethodPost: httponce.JSONBy(d.quotes, s.confirm, tokenOf, s.confirmOnce)})
 	mux.Handle(httponce.ContractPath, methods{http.MethodGet: httponce.Contract(d.all()...)})
 	mux.Handle(httponce.LookupPath, methods{http.MethodGet: httponce.Lookup(d.all()...)})
+	mux.Handle("/openapi.yaml", methods{http.MethodGet: http.HandlerFunc(describe)})
 	mux.Handle("/healthz", methods{http.MethodGet: http.HandlerFunc(healthy)})
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { send(w, errNoRoute) })
 	return s.recovered(mux)
 }
 
 var errNoRoute = refuse(http.StatusNotFound, "route_unknown", "There is nothing here",
-	"The paths that the shop answers are in its description, docs/openapi.yaml.")
+	"GET /openapi.yaml tells what the shop answers.")
 
 // methods are what one path takes. OPTIONS is answered for all paths alike, before anybody is asked who he is: a
 // browser's preflight carries neither a token nor a key.
@@ -109,6 +111,15 @@ func (m methods) allow() string {
 	}
 	slices.Sort(names)
 	return strings.Join(names, ", ")
+}
+
+//go:embed openapi.yaml
+var description []byte
+
+// describe answers with what the shop answers.
+func describe(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/yaml") // RFC 9512
+	_, _ = w.Write(description)                        // the caller may have gone
 }
 
 // healthy answers once the shop serves.

@@ -70,6 +70,7 @@ var places = map[string]place{
 	"internal/demofull":    {imports: "internal/dbtest"},
 	"internal/jcstest":     {imports: "fingerprint", testModule: true},
 	"internal/migration":   {},
+	"internal/openapitest": {imports: "shop", testModule: true},
 	"internal/pgsqltest":   {imports: ". pgsqlstore pgxstore sqlstore internal/postgres", testModule: true},
 	"internal/postgres":    {imports: ". internal/migration"}, // the one table of both stores on PostgreSQL
 }
