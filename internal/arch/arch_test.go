@@ -43,6 +43,7 @@ var places = map[string]place{
 
 	"redisfront": {imports: ". fingerprint"},
 
+	"adapters/chi":         {imports: ". httponce sqlitestore sqlstore", testModule: true},
 	"adapters/connectonce": {imports: ". rpconce"},
 	"adapters/echoonce":    {imports: ". httponce"},
 	"adapters/fiberonce":   {imports: ". httponce"},

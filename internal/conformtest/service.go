@@ -40,10 +40,10 @@ func New(t testing.TB, o httponce.Options) *Service[*conform.Tx] {
 func insert(_ context.Context, tx *conform.Tx, reference string) error { return tx.Insert(reference) }
 
 // On is a service whose effects are in the store's database, where insert makes them.
-func On[Tx any](t testing.TB, store onceward.Store[Tx], insert func(ctx context.Context, tx Tx, reference string) error) *Service[Tx] {
+func On[Tx any](t testing.TB, store onceward.Store[Tx], o httponce.Options, insert func(ctx context.Context, tx Tx, reference string) error) *Service[Tx] {
 	t.Helper()
 	s := &Service[Tx]{insert: insert}
-	s.open(t, s.engine(t, store), httponce.Options{})
+	s.open(t, s.engine(t, store), o)
 	return s
 }
 
