@@ -18,10 +18,10 @@ LOGS     := .cache/logs
 
 SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: help setup test lint bench gates peers demo demo-full fuzz
+.PHONY: help setup test test-cluster lint bench gates peers demo demo-full fuzz
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## install the database servers that the tests need (Debian, Ubuntu)
 	@scripts/setup
@@ -29,6 +29,7 @@ setup: ## install the database servers that the tests need (Debian, Ubuntu)
 # The benchmarks reuse what the tests compiled. The last line repeats the tests' summary, which the rest would hide.
 test: setup ## run all tests with the race detector, each benchmark once, and fuzz for three minutes
 	@mkdir -p $(LOGS)
+	@go vet -tags cluster ./internal/dbtest ./mysqlstore ./shop/proofs # which run in test-cluster
 	@go run $(GOTESTSUM) --format pkgname --format-hide-empty-pkg --hide-summary skipped -- \
 		-race -timeout 10m $(PACKAGES) | tee $(LOGS)/test
 	@echo "bench: each once, so that none rots"
@@ -36,10 +37,15 @@ test: setup ## run all tests with the race detector, each benchmark once, and fu
 	@FUZZTIME=180 scripts/fuzz
 	@grep '^DONE ' $(LOGS)/test
 
+test-cluster: setup ## run the tests on a Galera cluster of three nodes, which needs two more packages (Debian, Ubuntu)
+	@scripts/setup cluster
+	@go test -race -count 1 -timeout 20m -tags cluster -run 'Cluster|Galera' ./internal/dbtest ./mysqlstore ./shop/proofs
+
 lint: ## check the format, go vet and staticcheck
 	@unformatted=$$(go run $(GOFUMPT) -l .); \
 		if [ -n "$$unformatted" ]; then echo "gofumpt would change:"; echo "$$unformatted"; exit 1; fi
 	@go vet $(PACKAGES)
+	@go vet -tags cluster ./internal/dbtest ./mysqlstore ./shop/proofs
 	@go run $(STATICCHECK) $(PACKAGES)
 
 bench: setup ## run the Go benchmarks (BENCH=regexp BENCHTIME=1s)

@@ -16,6 +16,7 @@ import (
 type conn struct {
 	*sql.Conn
 	multi   bool // it takes several statements in one round trip
+	cluster bool // it leads to a node of a cluster
 	discard bool // it must not go back to the pool
 }
 
@@ -102,7 +103,8 @@ func (c *conn) release() {
 
 // server is what a store knows of the server and of the connections to it.
 type server struct {
-	multi bool
+	multi   bool
+	cluster bool // it is a node of a Galera cluster
 }
 
 // versionMin is the first version of MariaDB that has all that the store sends: SKIP LOCKED came last.
@@ -131,6 +133,11 @@ func (s *Store) meet(ctx context.Context, c *sql.Conn) (*server, error) {
 		return nil, failure("first use", err)
 	}
 	met := &server{multi: err == nil}
+	// A server without Galera has the variable too, as OFF; one that was built without it has none.
+	err = c.QueryRowContext(ctx, "SELECT COUNT(*) FROM information_schema.global_variables WHERE variable_name = 'WSREP_ON' AND variable_value = 'ON'").Scan(&met.cluster)
+	if err != nil {
+		return nil, failure("first use", err)
+	}
 	s.met.Store(met)
 	return met, nil
 }

@@ -113,6 +113,8 @@ func unsent(err error) bool {
 // some of the server's own errors the end of a COMMIT is not either: what does not speak for itself is looked up.
 func saveFailure(err error) error {
 	switch number := numberOf(err); {
+	case errors.Is(err, errNotSaved):
+		return err
 	case number == codeOutOfRange: // see checkSaved
 		return fmt.Errorf("%w: %w", errNotSaved, scrub(err))
 	case number == codeDeadlock:

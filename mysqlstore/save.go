@@ -34,12 +34,33 @@ func (a *attempt) Save(ctx context.Context, o onceward.Outcome) (untouched bool,
 		a.giveUp(ctx, err)
 		return false, err
 	}
-	if _, err := a.conn.send(ctx, saveRecord(&a.want, o), checkSaved, commit); err != nil {
+	if err := a.save(ctx, o); err != nil {
 		a.conn.leave(ctx)
 		return false, saveFailure(err)
 	}
 	a.conn.release()
 	return !a.session.wrote, nil
+}
+
+// save saves and commits. Another node of a cluster may abort the transaction at any moment. Within a text of several
+// statements the server can then go on with the COMMIT as if nothing had happened, and report a success; a statement of its own
+// is told. So COMMIT comes alone there, behind the one that has found the claim.
+func (a *attempt) save(ctx context.Context, o onceward.Outcome) error {
+	if !a.conn.cluster {
+		_, err := a.conn.send(ctx, saveRecord(&a.want, o), checkSaved, commit)
+		return err
+	}
+	if _, err := a.conn.send(ctx, restore); err != nil {
+		return err
+	}
+	rows, err := a.conn.send(ctx, saveRecord(&a.want, o))
+	if err == nil && rows != 1 {
+		return errNotSaved
+	}
+	if err == nil {
+		_, err = a.conn.send(ctx, commit)
+	}
+	return err
 }
 
 // Rollback implements onceward.Attempt.

@@ -65,7 +65,7 @@ func (s *Store) acquire(ctx context.Context) (*conn, error) {
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	return &conn{Conn: c, multi: met.multi}, nil
+	return &conn{Conn: c, multi: met.multi, cluster: met.cluster}, nil
 }
 
 // microseconds is d as SQL has it.

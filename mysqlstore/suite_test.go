@@ -123,8 +123,19 @@ func write(ctx context.Context, tx sqlstore.Tx, key string) error {
 }
 
 func harness(change func(*mysql.Config)) func(t testing.TB) storetest.Harness[sqlstore.Tx] {
+	commit := commitAmong
+	if change != nil {
+		commit = commitAlone
+	}
 	return func(t testing.TB) storetest.Harness[sqlstore.Tx] {
-		d := newDatabase(t)
+		return harnessAt(dbtest.SharedMariaDB(t), change, commit)(t)
+	}
+}
+
+// harnessAt is a harness at a server, where the packet that commits has commit in it.
+func harnessAt(server *dbtest.MariaDB, change func(*mysql.Config), commit string) func(t testing.TB) storetest.Harness[sqlstore.Tx] {
+	return func(t testing.TB) storetest.Harness[sqlstore.Tx] {
+		d := databaseAt(t, server.Database(t))
 		return storetest.Harness[sqlstore.Tx]{
 			Store:   mysqlstore.New(connect(t, d.url, change)),
 			Another: func(t testing.TB) onceward.Store[sqlstore.Tx] { return mysqlstore.New(connect(t, d.url, change)) },
@@ -144,7 +155,9 @@ func harness(change func(*mysql.Config)) func(t testing.TB) storetest.Harness[sq
 				d.exec(t, "UPDATE onceward_record SET created_at = created_at - INTERVAL ? MICROSECOND, expires_at = expires_at - INTERVAL ? MICROSECOND, kept_until = kept_until - INTERVAL ? MICROSECOND",
 					by.Microseconds(), by.Microseconds(), by.Microseconds())
 			},
-			Lose: func(t testing.TB, at storetest.LosePoint) onceward.Store[sqlstore.Tx] { return d.lose(t, at, change) },
+			Lose: func(t testing.TB, at storetest.LosePoint) onceward.Store[sqlstore.Tx] {
+				return d.lose(t, server.Addr(), at, change, commit)
+			},
 		}
 	}
 }
@@ -160,16 +173,12 @@ func (d *database) begin(t testing.TB) (sqlstore.Tx, func() error, func() error)
 }
 
 // lose is a store whose network fails once.
-func (d *database) lose(t testing.TB, at storetest.LosePoint, change func(*mysql.Config)) onceward.Store[sqlstore.Tx] {
+func (d *database) lose(t testing.TB, addr string, at storetest.LosePoint, change func(*mysql.Config), commit string) onceward.Store[sqlstore.Tx] {
 	t.Helper()
-	proxy := dbtest.NewProxy(t, dbtest.SharedMariaDB(t).Addr())
+	proxy := dbtest.NewProxy(t, addr)
 	db := connect(t, proxy.URL(d.url), change)
 	if err := mysqlstore.Check(t.Context(), db); err != nil {
 		t.Fatal(err)
-	}
-	commit := commitAmong
-	if change != nil {
-		commit = commitAlone
 	}
 	proxy.Cut(map[storetest.LosePoint]dbtest.Fault{
 		storetest.LoseInWork:       {On: "INTO effect", Moment: dbtest.Before},

@@ -82,7 +82,7 @@ func (s *session) before(ctx context.Context, query string) (context.Context, er
 	case mayEnd:
 		s.wrote = true
 		if _, err := s.inner.ExecContext(within, "SAVEPOINT "+s.mark); err != nil {
-			return nil, err
+			return nil, s.rolledBack(err)
 		}
 		s.marked = true
 	case writes:
@@ -123,9 +123,10 @@ func (s *session) verify(ctx context.Context) error {
 		_, err := s.inner.ExecContext(ctx, "RELEASE SAVEPOINT "+s.mark)
 		if numberOf(err) == codeNoSavepoint {
 			s.lost = errRawEnd
+			return errors.Join(s.lost, err)
 		}
 		if err != nil {
-			return errors.Join(s.lost, err)
+			return s.rolledBack(err)
 		}
 		s.marked, s.look = false, false
 	}
@@ -137,7 +138,7 @@ func (s *session) verify(ctx context.Context) error {
 			err = s.lost
 		}
 		if err != nil {
-			return err
+			return s.rolledBack(err)
 		}
 		s.look = false
 	}
@@ -159,14 +160,20 @@ func (s *session) after(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.look = true
-	switch numberOf(err) {
-	case codeDeadlock:
-		s.lost = fmt.Errorf("%w: %w", errRolledBack, err)
-		return s.lost
-	case codeLockTimeout:
+	if numberOf(err) == codeLockTimeout {
 		return fmt.Errorf("%w: another transaction holds a lock: %w", onceward.ErrUnavailable, err)
 	}
-	return err
+	return s.rolledBack(err)
+}
+
+// rolledBack keeps an error that cost the transaction: of a deadlock, or of another node of a cluster, which may be told to
+// any statement.
+func (s *session) rolledBack(err error) error {
+	if numberOf(err) != codeDeadlock {
+		return err
+	}
+	s.lost = fmt.Errorf("%w: %w", errRolledBack, err)
+	return s.lost
 }
 
 // end ends what the work may do in the transaction and says why nothing can be saved in it, if so. Statements that still

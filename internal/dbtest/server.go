@@ -31,6 +31,7 @@ type server struct {
 	account     *syscall.Credential // nil: our own
 	program     string
 	arguments   []string
+	scripts     string             // a folder with programs that the server runs; none if it is empty
 	ready       func(pid int) bool // the process with this id accepts connections
 	stopSignal  syscall.Signal     // an orderly end, without waiting for clients
 	deathSignal syscall.Signal     // an end at once; also what the kernel sends when this process dies
@@ -171,7 +172,11 @@ func (s *server) launch() error {
 func (s *server) command(program string, arguments ...string) *exec.Cmd {
 	cmd := exec.Command(program, arguments...)
 	cmd.Dir = s.dir
-	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + s.dir, "LC_ALL=C.UTF-8", "TZ=UTC"}
+	path := "/usr/sbin:/usr/bin:/sbin:/bin"
+	if s.scripts != "" {
+		path = s.scripts + ":" + path
+	}
+	cmd.Env = []string{"PATH=" + path, "HOME=" + s.dir, "LC_ALL=C.UTF-8", "TZ=UTC"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.account}
 	return cmd
 }
