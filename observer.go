@@ -80,6 +80,27 @@ func observeEvent(ctx context.Context, o Observer, event *Event) (context.Contex
 	}
 }
 
+// Observers tells each of several observers, in their order: of the start each gets the context that the one before it has
+// returned, of the end the last of them.
+func Observers(several ...Observer) Observer { return observers(several) }
+
+type observers []Observer
+
+// Start tells all of them.
+func (o observers) Start(ctx context.Context, e Event) context.Context {
+	for _, one := range o {
+		ctx = one.Start(ctx, e)
+	}
+	return ctx
+}
+
+// End tells all of them.
+func (o observers) End(ctx context.Context, e Event) {
+	for _, one := range o {
+		one.End(ctx, e)
+	}
+}
+
 // SlogObserver logs each step's end: the ordinary ones, a work's own errors, malformed requests, duplicates in flight,
 // callers that hung up and skipped fronts at debug level, replays and resolved commits at info, refusals, missed
 // transactions and unresolved commits at warning, a store's failures at error level. Of an error it logs the Reason.

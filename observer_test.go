@@ -256,3 +256,38 @@ func TestFaultIsOneOfAList(t *testing.T) {
 		}
 	}
 }
+
+type nestingKey struct{}
+
+// nesting is an observer that looks for what the one before it has put in the context.
+type nesting struct {
+	name string
+	told *[]string
+}
+
+func (n nesting) Start(ctx context.Context, e onceward.Event) context.Context {
+	before, _ := ctx.Value(nestingKey{}).(string)
+	*n.told = append(*n.told, "start "+before+n.name)
+	return context.WithValue(ctx, nestingKey{}, before+n.name)
+}
+
+func (n nesting) End(ctx context.Context, _ onceward.Event) {
+	*n.told = append(*n.told, "end "+n.name+" in "+ctx.Value(nestingKey{}).(string))
+}
+
+func TestObserversAreAllTold(t *testing.T) {
+	var told []string
+	e := newEngine(t, newProbe(), onceward.Options{Observer: onceward.Observers(nesting{"a", &told}, nesting{"b", &told})})
+	sweeper, err := e.Sweeper(onceward.SweeperOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sweeper.RunOnce(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"start a", "start ab", "end a in ab", "end b in ab"}
+	if !slices.Equal(told[:4], want) {
+		t.Errorf("they were told %q, want %q", told, want)
+	}
+	do(t.Context(), newEngine(t, newProbe(), onceward.Options{Observer: onceward.Observers()}), hasty.For(alice, "k", nil), says("ok")).wants(t, "ok", false)
+}

@@ -31,7 +31,9 @@ func (Nowhere) Find(context.Context, *onceward.Record) (*onceward.Record, error)
 func (Nowhere) Sweep(context.Context, time.Duration, int) (int, error) { return 0, nil }
 
 // Backlog implements onceward.Store.
-func (Nowhere) Backlog(context.Context, int) (onceward.Backlog, error) { return onceward.Backlog{}, nil }
+func (Nowhere) Backlog(context.Context, int) (onceward.Backlog, error) {
+	return onceward.Backlog{}, nil
+}
 
 type noAttempt struct{}
 

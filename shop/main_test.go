@@ -164,12 +164,12 @@ func (d *database) startGated(g *gate) *process {
 		d.t.Fatal(err)
 	}
 	if d.kind == KindPostgres {
-		pool := must(connect(d.t.Context(), d.name))(d.t)
+		pool := must(ConnectPostgres(d.t.Context(), d.name))(d.t)
 		closePool := func() error { pool.Close(); return nil }
 		return serve(d.t, must(assemble(pgxstore.New(pool), Database[pgx.Tx](gated[pgx.Tx]{Postgres(pool), g}), options, closePool))(d.t))
 	}
 	if d.kind == KindMySQL {
-		db := must(connectMySQL(d.t.Context(), d.name))(d.t)
+		db := must(ConnectMySQL(d.t.Context(), d.name))(d.t)
 		return serve(d.t, must(assemble(mysqlstore.New(db), Database[sqlstore.Tx](gated[sqlstore.Tx]{MySQL(db), g}), options, db.Close))(d.t))
 	}
 	store := must(sqlitestore.Open(d.t.Context(), d.name, sqlitestore.Options{}))(d.t)

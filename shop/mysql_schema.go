@@ -23,8 +23,9 @@ const (
 	unlockMySQLSchema = `DO RELEASE_LOCK(CONCAT('shop ', MD5(DATABASE())))`
 )
 
-// connectMySQL makes a pool and reaches the server once, so that a wrong URL is found at the start.
-func connectMySQL(ctx context.Context, url string) (*sql.DB, error) {
+// ConnectMySQL makes a pool and reaches the server once, so that a wrong URL is found at the start; it waits at most five
+// seconds, unless the URL's timeout says otherwise.
+func ConnectMySQL(ctx context.Context, url string) (*sql.DB, error) {
 	config, err := mysqlstore.ParseURL(url)
 	if err != nil {
 		return nil, err
@@ -38,8 +39,10 @@ func connectMySQL(ctx context.Context, url string) (*sql.DB, error) {
 		return nil, err
 	}
 	db := sql.OpenDB(connector)
-	if err := db.PingContext(ctx); err != nil {
-		return nil, errors.Join(err, db.Close())
+	limited, cancel := context.WithTimeout(ctx, config.Timeout) // which bounds the dialling alone
+	defer cancel()
+	if err := db.PingContext(limited); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s does not answer as a MariaDB server: %w", config.Addr, err), db.Close())
 	}
 	return db, nil
 }

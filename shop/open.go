@@ -64,13 +64,13 @@ func Drop(ctx context.Context, database string) error {
 	case kind == KindSQLite:
 		return dropSQLite(ctx, database)
 	case kind == KindMySQL:
-		db, err := connectMySQL(ctx, database)
+		db, err := ConnectMySQL(ctx, database)
 		if err != nil {
 			return err
 		}
 		return errors.Join(dropMySQL(ctx, db), db.Close())
 	}
-	pool, err := connect(ctx, database)
+	pool, err := ConnectPostgres(ctx, database)
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func Drop(ctx context.Context, database string) error {
 }
 
 func openPostgres(ctx context.Context, url string, options Options) (*Shop, error) {
-	pool, err := connect(ctx, url)
+	pool, err := ConnectPostgres(ctx, url)
 	if err != nil {
 		return nil, err
 	}
@@ -102,8 +102,9 @@ func preparePostgres(ctx context.Context, pool *pgxpool.Pool, options Options) (
 	return assemble(pgxstore.New(pool), Postgres(pool), options, closePool)
 }
 
-// connect makes a pool and reaches the server once, so that a wrong URL is found at the start.
-func connect(ctx context.Context, url string) (*pgxpool.Pool, error) {
+// ConnectPostgres makes a pool and reaches the server once, so that a wrong URL is found at the start; it waits at most five
+// seconds, unless the URL's connect_timeout says otherwise.
+func ConnectPostgres(ctx context.Context, url string) (*pgxpool.Pool, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, err
@@ -123,7 +124,7 @@ func connect(ctx context.Context, url string) (*pgxpool.Pool, error) {
 }
 
 func openMySQL(ctx context.Context, url string, options Options) (*Shop, error) {
-	db, err := connectMySQL(ctx, url)
+	db, err := ConnectMySQL(ctx, url)
 	if err != nil {
 		return nil, err
 	}

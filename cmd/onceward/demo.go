@@ -29,7 +29,7 @@ const drainTimeout = 80 * time.Second
 type demo struct {
 	Addr      string        `default:"127.0.0.1:8080" help:"The address to listen on (${default})." placeholder:"HOST:PORT"`
 	Database  string        `default:"./onceward-demo.db" help:"The path of a SQLite file, which is made if need be (${default}), or a postgres:// or mysql:// URL." placeholder:"PATH|URL"`
-	Redis     string        `help:"The redis:// URL of a Redis that answers retries before the database is asked; none by default." placeholder:"URL"`
+	Redis     string        `help:"A Redis that answers retries before the database is asked: redis://host:6379/0 (rediss:// with TLS), its Sentinels as redis://host:26379?addr=other:26379&master_set=name, a Cluster as redis://node:6379?addr=other:6379. None by default." placeholder:"URL"`
 	QuoteLife time.Duration `default:"5m" help:"How long a quote stands (${default})." placeholder:"DURATION"`
 	Fresh     bool          `help:"Remove an earlier demo's data first: its own tables and records, or its file; nothing else."`
 }

@@ -47,9 +47,10 @@ func run(ctx context.Context, arguments []string, to streams) int {
 	if err == nil {
 		return 0
 	}
-	_, _ = fmt.Fprintln(to.log, "onceward:", strings.Join(strings.Fields(err.Error()), " ")) // pgx's errors have several lines
+	text, code := strings.Join(strings.Fields(err.Error()), " "), exitFailed // pgx's errors have several lines
 	if usage := (*kong.ParseError)(nil); errors.As(err, &usage) {
-		return exitUsage
+		text, code = text+" (onceward --help tells more)", exitUsage
 	}
-	return exitFailed
+	_, _ = fmt.Fprintln(to.log, "onceward:", text)
+	return code
 }

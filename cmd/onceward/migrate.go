@@ -45,7 +45,7 @@ func (t target) open(ctx context.Context, create bool) (schema, error) {
 	case kind == shop.KindPostgres:
 		return openPostgres(ctx, t.Database)
 	case kind == shop.KindMySQL:
-		return openMySQL(t.Database)
+		return openMySQL(ctx, t.Database)
 	}
 	return openSQLite(ctx, t.Database, create)
 }

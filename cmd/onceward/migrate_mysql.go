@@ -4,23 +4,18 @@ import (
 	"context"
 	"database/sql"
 
-	"github.com/go-sql-driver/mysql"
-
 	"github.com/onceward/onceward/mysqlstore"
+	"github.com/onceward/onceward/shop"
 )
 
 type mysqlSchema struct{ db *sql.DB }
 
-func openMySQL(url string) (schema, error) {
-	config, err := mysqlstore.ParseURL(url)
+func openMySQL(ctx context.Context, url string) (schema, error) {
+	db, err := shop.ConnectMySQL(ctx, url)
 	if err != nil {
 		return nil, err
 	}
-	connector, err := mysql.NewConnector(config)
-	if err != nil {
-		return nil, err
-	}
-	return mysqlSchema{sql.OpenDB(connector)}, nil
+	return mysqlSchema{db}, nil
 }
 
 func (m mysqlSchema) up(ctx context.Context) error { return mysqlstore.Migrate(ctx, m.db) }

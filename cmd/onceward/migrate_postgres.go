@@ -6,12 +6,13 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/onceward/onceward/pgxstore"
+	"github.com/onceward/onceward/shop"
 )
 
 type postgresSchema struct{ pool *pgxpool.Pool }
 
 func openPostgres(ctx context.Context, url string) (schema, error) {
-	pool, err := pgxpool.New(ctx, url)
+	pool, err := shop.ConnectPostgres(ctx, url)
 	if err != nil {
 		return nil, err
 	}
