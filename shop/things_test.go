@@ -147,7 +147,7 @@ func TestR3_4_AValueIsSetOnce(t *testing.T) {
 			one.get(path, not).want(t, 404, "user_unknown")
 		}
 		one.preference("", "alice", emailOff, "").want(t, 401, "unauthenticated")
-		for _, body := range []string{``, `{}`, `{"enabled":"false"}`, `{"enabled":null}`, `{"enabled":true,"toggle":true}`} {
+		for _, body := range []string{``, `{}`, `{"enabled":"false"}`, `{"enabled":null}`, `{"enabled":true,"toggle":true}`, `{"enabled":true,"enabled":false}`, `{"enabled":true} {}`} {
 			one.preference(alice, "alice", body, "").want(t, 400, "body_invalid")
 		}
 		wantTag(one.get(path, alice), `"2"`, emailOn)

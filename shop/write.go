@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/fingerprint"
 	"github.com/onceward/onceward/httponce"
 )
 
@@ -58,6 +59,18 @@ func (s *service[Tx]) write(r *http.Request, operation *onceward.Operation, in a
 
 var errForbidden = refuse(http.StatusForbidden, "forbidden", "The caller may not do this", "Ask for the permission.")
 
+// unambiguous refuses what the doors refuse: a member that comes twice, bad UTF-8, endless depth.
+func unambiguous(data []byte) error {
+	meaning, err := fingerprint.Value(json.RawMessage(data))
+	if err == nil {
+		_, err = meaning.Canonical(meaning.Current())
+	}
+	if fault := (*fingerprint.Error)(nil); errors.As(err, &fault) {
+		return errors.New(fault.Fault)
+	}
+	return err
+}
+
 // empty is the body of a request that says everything by its path.
 type empty struct{}
 
@@ -87,6 +100,9 @@ func decode(r *http.Request, in any) error {
 	}
 	if bound := (*http.MaxBytesError)(nil); errors.As(err, &bound) {
 		return refuse(http.StatusRequestEntityTooLarge, "body_too_large", "The body is too large", "Send a smaller body.")
+	}
+	if err == nil {
+		err = unambiguous(data)
 	}
 	if err == nil {
 		err = json.Unmarshal(data, in)
