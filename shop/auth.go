@@ -12,7 +12,7 @@ import (
 // errUnauthenticated is one answer for every way of not being known.
 var errUnauthenticated = func() error {
 	answer := refuse(http.StatusUnauthorized, "unauthenticated", "The caller is not known",
-		"Send a valid token as Authorization: Bearer and the token; the same Idempotency-Key may be used.")
+		"Send a valid token as Authorization: Bearer and the token; the request may be sent again as it was.")
 	answer.Header = http.Header{"Www-Authenticate": {`Bearer realm="onceward shop"`}}
 	return answer
 }()
