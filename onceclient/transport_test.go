@@ -200,17 +200,18 @@ func TestRetriesAreBudgeted(t *testing.T) {
 
 func TestOutcomeIsUnknown(t *testing.T) {
 	t.Parallel()
-	arrived, release := make(chan struct{}, 10), make(chan struct{})
-	s := newService(t, func(w http.ResponseWriter) {
-		arrived <- struct{}{}
-		<-release
-	})
+	release := make(chan struct{})
 	defer close(release)
 	for name, options := range map[string]onceclient.Options{
 		"cancelled":       {},
-		"no answer":       {AttemptTimeout: 20 * time.Millisecond, AttemptsMax: 2, FirstDelay: time.Millisecond},
-		"all time passed": {Within: 20 * time.Millisecond},
+		"no answer":       {AttemptTimeout: 100 * time.Millisecond, AttemptsMax: 2, FirstDelay: time.Millisecond},
+		"all time passed": {Within: 100 * time.Millisecond},
 	} {
+		arrived := make(chan struct{}, 10)
+		s := newService(t, func(w http.ResponseWriter) {
+			arrived <- struct{}{}
+			<-release
+		})
 		ctx, cancel := context.WithCancel(onceclient.WithKey(t.Context(), "k"))
 		go func() {
 			<-arrived

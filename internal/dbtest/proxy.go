@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -40,9 +41,13 @@ func ListenProxy(target string) (*Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
+	return startProxy(listener, target), nil
+}
+
+func startProxy(listener net.Listener, target string) *Proxy {
 	p := &Proxy{target: target, listener: listener, closed: make(chan struct{}), links: map[*link]struct{}{}}
 	p.work.Go(p.accept)
-	return p, nil
+	return p
 }
 
 // Addr is where clients connect, host:port.
@@ -101,7 +106,7 @@ func (p *Proxy) accept() {
 
 // serve connects a client with the target and returns when both directions have ended. A target that is down closes the client.
 func (p *Proxy) serve(client net.Conn) {
-	server, err := net.Dial("tcp", p.target)
+	server, err := p.dial()
 	if err != nil {
 		_ = client.Close()
 		return
@@ -116,6 +121,14 @@ func (p *Proxy) serve(client net.Conn) {
 	ends.Go(func() { l.carry(client, server, l.forward) })
 	ends.Go(func() { l.carry(server, client, l.answer) })
 	ends.Wait()
+}
+
+// dial connects to the target. One that is down may have left its port to this proxy, which would call itself without end.
+func (p *Proxy) dial() (net.Conn, error) {
+	if p.target == p.Addr() {
+		return nil, syscall.ECONNREFUSED
+	}
+	return net.Dial("tcp", p.target)
 }
 
 // add registers a connection, unless the proxy has been closed.
