@@ -1,6 +1,7 @@
 package onceward
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"time"
@@ -19,9 +20,24 @@ type call struct {
 	subject string    // what the token was issued for that is the key
 	submit  time.Time // until when it can be submitted
 
+	wroteNothing bool // the work says so
+
 	fronted bool      // what is replayed comes from Options.Front
 	stands  *Record   // for the front: what is known to stand in the store
 	until   time.Time // and when its life ends
+}
+
+// callKey is where a work's context has its call.
+type callKey struct{}
+
+// WroteNothing is for a work that has found its effect there, by a unique key of its own that outlives the record: it says
+// that this work has written no rows, and means it, so that the engine does not report a missed transaction. It is called
+// with the work's context, before the work returns; with any other it does nothing. Where no work of an operation writes,
+// Operation.WritesNothing says so.
+func WroteNothing(ctx context.Context) {
+	if call, ok := ctx.Value(callKey{}).(*call); ok {
+		call.wroteNothing = true
+	}
 }
 
 func newCall(c Command) *call {

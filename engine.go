@@ -235,7 +235,7 @@ func (e *Engine[Tx]) claim(ctx context.Context, call *call, wait time.Duration) 
 // run gives the work its transaction. Whatever way the work ends, panic and Goexit included, a claim that is not to be
 // saved is rolled back, under a context that no caller can cancel.
 func (e *Engine[Tx]) run(ctx context.Context, call *call, attempt Attempt[Tx], work Work[Tx]) (outcome Outcome, err error) {
-	worked, end := e.observe(ctx, StepRun, call)
+	worked, end := e.observe(context.WithValue(ctx, callKey{}, call), StepRun, call)
 	err = ErrAborted // what stands if the work does not return
 	keep := false
 	defer func() {
@@ -246,9 +246,6 @@ func (e *Engine[Tx]) run(ctx context.Context, call *call, attempt Attempt[Tx], w
 		}
 		end(NoteNone, err)
 	}()
-	if call.subject != "" {
-		worked = context.WithValue(worked, subjectKey{}, call.subject)
-	}
 	worked, cancel := context.WithTimeout(worked, e.options.WorkTimeout)
 	defer cancel()
 	outcome, err = work(worked, attempt.Tx())
@@ -292,7 +289,7 @@ func (e *Engine[Tx]) save(ctx context.Context, call *call, attempt Attempt[Tx], 
 		return nil, call.wrap(fmt.Errorf("%w: %w", ErrNotCommitted, err))
 	}
 	e.keep(call, record, began)
-	if untouched && !call.operation.WritesNothing {
+	if untouched && !call.operation.WritesNothing && !call.wroteNothing {
 		note = NoteUntouched
 		if e.options.FailUntouched {
 			return nil, call.wrap(ErrUntouched)

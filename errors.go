@@ -3,8 +3,10 @@ package onceward
 import (
 	"context"
 	"errors"
+	"fmt"
 	"regexp"
 	"strings"
+	"syscall"
 )
 
 // What a caller of the engine branches on with errors.Is.
@@ -80,9 +82,10 @@ var sentinels = []error{
 
 var sqlState = regexp.MustCompile(`^[0-9A-Z]{5}$`)
 
-// Reason is what may be logged of err: the package's sentinels that it matches, and the SQLSTATE of a driver's error (one
-// with a method SQLState() string). A work's or a driver's own text may quote what the caller sent, and is left out.
-// Empty where nothing is known of it.
+// Reason is what may be logged of err: the package's sentinels that it matches, the SQLSTATE or the number of a driver's
+// error (one with a method SQLState() string, or Code() int as SQLite's has), and the operating system's word, such as
+// "connection refused". A work's or a driver's own text may quote what the caller sent, and is left out. Empty where
+// nothing is known of it.
 func Reason(err error) string {
 	var reasons []string
 	for _, sentinel := range sentinels {
@@ -93,6 +96,13 @@ func Reason(err error) string {
 	var driver interface{ SQLState() string }
 	if errors.As(err, &driver) && sqlState.MatchString(driver.SQLState()) {
 		reasons = append(reasons, "SQLSTATE "+driver.SQLState())
+	}
+	var numbered interface{ Code() int }
+	if errors.As(err, &numbered) {
+		reasons = append(reasons, fmt.Sprintf("code %d", numbered.Code()))
+	}
+	if number := syscall.Errno(0); errors.As(err, &number) {
+		reasons = append(reasons, number.Error())
 	}
 	return strings.Join(reasons, "; ")
 }

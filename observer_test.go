@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
+	"os"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/onceward/onceward"
@@ -222,6 +225,12 @@ type stateError string
 func (stateError) Error() string      { return "Key (s3cret) already exists" }
 func (e stateError) SQLState() string { return string(e) }
 
+// codeError is another's.
+type codeError int
+
+func (codeError) Error() string { return "UNIQUE constraint failed: s3cret" }
+func (e codeError) Code() int   { return int(e) }
+
 func TestReasonIsSafeToLog(t *testing.T) {
 	for _, c := range []struct {
 		err  error
@@ -233,6 +242,8 @@ func TestReasonIsSafeToLog(t *testing.T) {
 		{fmt.Errorf("%w: %w", onceward.ErrUnavailable, context.DeadlineExceeded), onceward.ErrUnavailable.Error() + "; " + context.DeadlineExceeded.Error()},
 		{fmt.Errorf("%w: %w", onceward.ErrSchema, stateError("42P01")), onceward.ErrSchema.Error() + "; SQLSTATE 42P01"},
 		{stateError("s3cret"), ""},
+		{fmt.Errorf("s3cret: %w", codeError(2067)), "code 2067"},
+		{&net.OpError{Op: "dial", Addr: &net.TCPAddr{}, Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}, syscall.ECONNREFUSED.Error()},
 	} {
 		if got := onceward.Reason(c.err); got != c.want {
 			t.Errorf("%v: %q, want %q", c.err, got, c.want)

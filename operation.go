@@ -47,6 +47,7 @@ func (p Per) String() string {
 // any number of goroutines.
 type Operation struct {
 	// Name identifies the action and its version, for example "create-order.v1": 1 to 100 letters, digits, '.', '_' or '-'.
+	// Two actions must not have one name: a command of one would be answered with the result of the other.
 	Name string
 	// Retention is how long a record answers its retries, counted from the moment it is saved by the database's clock.
 	// Reads do not extend it. At most ten years. Defaults to 24 hours.

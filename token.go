@@ -51,13 +51,13 @@ func (e *Engine[Tx]) Issue(ctx context.Context, tx Tx, op *Operation, scope Scop
 	return c.Key, nil
 }
 
-type subjectKey struct{}
-
 // Subject is what the token was issued for that a work's command has as its key: of an operation with Submit. It is empty in
 // any other context.
 func Subject(ctx context.Context) string {
-	subject, _ := ctx.Value(subjectKey{}).(string)
-	return subject
+	if call, ok := ctx.Value(callKey{}).(*call); ok {
+		return call.subject
+	}
+	return ""
 }
 
 // token is the record of the call's key as an issued token. It is kept until nothing can come of the key any more: so

@@ -91,6 +91,9 @@ func TestR3_1_WhatDoesNotNameAnActionIsRefused(t *testing.T) {
 		fmt.Sprintf(`{"channel":"a","number":"%s"}`, strings.Repeat("1", onceward.KeyBytesMax)): 400,
 	} {
 		got := s.pay("acme/alice", body).want(t, status, "body_invalid")
+		if strings.Contains(body, "unknown") != strings.Contains(got.body, "the channel is not known") {
+			t.Errorf("%.60s: the answer is %s", body, got.body)
+		}
 		if strings.Contains(got.body, "Idempotency-Key") {
 			t.Errorf("%.60s: the answer speaks of a key: %s", body, got.body)
 		}
@@ -99,6 +102,68 @@ func TestR3_1_WhatDoesNotNameAnActionIsRefused(t *testing.T) {
 	if n := s.ledger.count(); n != 0 {
 		t.Errorf("%d payments were made", n)
 	}
+}
+
+// What identifies the action may be longer than a client's key, and in any script.
+func TestR3_11_AnActionIsLookedUpByItsName(t *testing.T) {
+	t.Parallel()
+	s := newLookup(t, setup{engine: noMemory})
+	s.payments(&onceward.Operation{Name: "pay.v1", Per: onceward.Tenant})
+	long := strings.Repeat("1", 300)
+	s.pay("acme/alice", `{"channel":"a","number":"`+long+`"}`).want(t, 201, "")
+	s.pay("acme/alice", `{"channel":"bücher","number":"1 \"%"}`).want(t, 201, "")
+	for _, key := range []string{"a/" + long, `%"b%c3%bccher/1 %22%25"`, `%"a/` + long + `"`} {
+		if answer, f := s.lookup("pay.v1", "acme/bob", key); f.State != "completed" {
+			t.Errorf("%.40s: %d %s", key, answer.status, answer.body)
+		}
+	}
+	for _, key := range []string{`%"b%c3%bccher/1`, `%"b%zz"`, `%"bü"`, `%"a"b"`, `%"` + strings.Repeat("%c3", onceward.KeyBytesMax+1) + `"`, "bücher/1"} {
+		if answer, _ := s.lookup("pay.v1", "acme/alice", key); answer.status != 400 {
+			t.Errorf("%.40s: %d %s", key, answer.status, answer.body)
+		}
+	}
+}
+
+func TestWhatCannotBeServedPanics(t *testing.T) {
+	t.Parallel()
+	s := newService(t, setup{})
+	s.orders(create)
+	for what, register := range map[string]func(){
+		"an operation with another's name": func() {
+			other := *create
+			s.door.Handle(&other, nil)
+		},
+		"a window where there is always a key": func() { s.payments(&onceward.Operation{Name: "pay.v1", Window: time.Second}) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s is served", what)
+				}
+			}()
+			register()
+		}()
+	}
+}
+
+// Whoever has sent no key must not be told to send it again: a key that he invents is another action.
+func TestR3_5_WhoHasNoKeyIsToldOfNone(t *testing.T) {
+	t.Parallel()
+	s := newService(t, setup{})
+	running, end := make(chan struct{}), make(chan struct{})
+	s.handle(&onceward.Operation{Name: "export.v1", Window: time.Minute}, func(w http.ResponseWriter, _ *http.Request, tx *ledgerTx) error {
+		close(running)
+		<-end
+		return nil
+	})
+	first := make(chan reply, 1)
+	go func() { first <- s.keyless(book) }()
+	<-running
+	if told := s.keyless(book).want(t, 409, "in_flight"); strings.Contains(strings.ToLower(told.body), "key") {
+		t.Errorf("the duplicate is told %s", told.body)
+	}
+	close(end)
+	(<-first).want(t, 200, "")
 }
 
 // keyless is post without the field.

@@ -39,9 +39,9 @@ type expiredRule struct {
 }
 
 type keyRule struct {
-	From     string `json:"from"` // "header", "header or content", "request", or "token": that is issued, in the header or the request
-	Header   string `json:"header"`
-	Required bool   `json:"required"`
+	From     string `json:"from"`             // "header", "header or content", "request", or "token": that is issued, in the header or the request
+	Header   string `json:"header,omitempty"` // the field; none where the request itself has the key
+	Required bool   `json:"required"`         // a request without the field is refused
 	BytesMax int    `json:"bytesMax"`
 	Bare     bool   `json:"bare"` // without quotes as well
 }
@@ -86,7 +86,7 @@ func (d *Door[Tx]) contract() []contract {
 	for i, op := range d.operations {
 		list[i] = d.options.contract(op.Operation, d.stored)
 		if op.by {
-			list[i].Key.From, list[i].Key.Required = "request", false
+			list[i].Key = keyRule{From: "request", BytesMax: onceward.KeyBytesMax}
 			for _, k := range [...]kind{keyMissing, keyRepeated, keyMalformed, keyTooLong} {
 				delete(list[i].Problems, k.code)
 			}
@@ -119,7 +119,10 @@ func (o *Options) contract(op *onceward.Operation, stored []string) contract {
 	if op.Window > 0 {
 		c.Key.From = "header or content"
 	}
-	if op.RefuseExpired > 0 {
+	switch {
+	case op.Submit > 0: // for ever: a token is not issued twice
+		c.Expired = expiredRule{Key: "refused"}
+	case op.RefuseExpired > 0:
 		c.Expired = expiredRule{Key: "refused", RefusedSeconds: op.RefuseExpired.Round(time.Second).Seconds()}
 	}
 	return c

@@ -43,14 +43,22 @@ type admitted struct {
 	by bool // its key is in the request's input
 }
 
-// admit notes an operation that the door serves. An operation that is not valid is a programming error and panics, as a
-// pattern does that http.ServeMux cannot read.
+// admit notes an operation that the door serves. One that is not valid, or that has another one's name, is a programming
+// error and panics, as a pattern does that http.ServeMux cannot read.
 func (d *Door[Tx]) admit(op *onceward.Operation, by bool) {
 	if err := op.Validate(); err != nil {
 		panic("httponce: " + err.Error())
 	}
+	if by && op.Window > 0 {
+		panic("httponce: " + op.Name + ": JSONBy always has a key, so that the Window would mean nothing. Use JSON, or Retention for the time")
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	for _, a := range d.operations {
+		if a.Name == op.Name && a.Operation != op {
+			panic("httponce: two operations are named " + op.Name + ": a request to one would be answered with a result of the other")
+		}
+	}
 	if a := (admitted{op, by}); !slices.Contains(d.operations, a) {
 		d.operations = append(d.operations, a)
 	}
@@ -247,7 +255,7 @@ func (d *Door[Tx]) refuse(v *visit, err error) {
 // render is Answer.render for an answer that is not a work's: one that cannot be rendered is a 500.
 func (d *Door[Tx]) render(v *visit, answer *Answer, id string) *reply {
 	known := func() string { return id }
-	if v.by != nil {
+	if v.keyless() {
 		answer = withoutField(answer)
 	}
 	p, err := answer.render(known)

@@ -1,6 +1,7 @@
 package httponce
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"net/http"
@@ -94,6 +95,9 @@ func TestContractOnTheWire(t *testing.T) {
 	plain.Handle(orders, nothing)
 	plain.Handle(orders, nothing) // on another path
 	own.Handle(&onceward.Operation{Name: "ship.v1", Per: onceward.Tenant, Retention: 90 * time.Minute, RefuseExpired: time.Hour}, nothing)
+	plain.Handle(&onceward.Operation{Name: "export.v1", Window: time.Second}, nothing)
+	JSONBy(plain, &onceward.Operation{Name: "confirm.v1", Submit: time.Minute}, func(*http.Request, struct{}) (string, error) { return "", nil },
+		func(context.Context, noTx, struct{}) (*Answer, error) { return nil, nil })
 	w := httptest.NewRecorder()
 	handler.ServeHTTP(w, httptest.NewRequest("GET", ContractPath, nil))
 	golden(t, "contract.json", w.Body.String())

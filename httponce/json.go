@@ -16,8 +16,8 @@ import (
 
 // JSON serves an operation whose input is the request's body as JSON. The input is decoded and validated before anything
 // is claimed: an unknown member, two that differ in case only (encoding/json does not look at case), a wrong type, text
-// after the input, or an error of its method Validate() error, if it has one, is answered with 400 (or the *Answer that
-// Validate's error is or wraps). An integer must be written as one: 2.0 has the meaning of 2, but encoding/json does not
+// after the input, or an error of its method Validate() error, if it has one, is answered with 400 and its text (or the
+// *Answer that Validate's error is or wraps). An integer must be written as one: 2.0 has the meaning of 2, but encoding/json does not
 // take it. The body is taken as JSON whatever its Content-Type says; a Content-Encoding is refused with 415. CallFrom(ctx)
 // is the handler's Call.
 //
@@ -28,8 +28,8 @@ func JSON[In, Tx any](d *Door[Tx], op *onceward.Operation, h func(ctx context.Co
 }
 
 // JSONBy is JSON for an operation that the business identifies: by makes the key of the request and its input (see
-// onceward.KeyOf), and no Idempotency-Key field is looked at. An error of by is answered with 400, or with the *Answer
-// that it is or wraps.
+// onceward.KeyOf), and no Idempotency-Key field is looked at. Validate has been asked before. An error of by is answered with
+// 400 and its text, or with the *Answer that it is or wraps. JSONBy panics also if the operation has a Window.
 func JSONBy[In, Tx any](d *Door[Tx], op *onceward.Operation, by func(r *http.Request, in In) (key string, err error),
 	h func(ctx context.Context, tx Tx, in In) (*Answer, error),
 ) http.Handler {
@@ -170,10 +170,10 @@ func jsonName(t reflect.Type) string {
 
 func isInteger(t reflect.Type) bool { return t.Kind() >= reflect.Int && t.Kind() <= reflect.Uintptr }
 
-// sentence makes a sentence of an error's text, which by custom begins small and has no full stop.
+// sentence ends an error's text, which by custom has no full stop. It may begin with a member's name, and is left small.
 func sentence(text string) string {
-	if text == "" {
-		return ""
+	if text == "" || strings.HasSuffix(text, ".") {
+		return text
 	}
-	return strings.ToUpper(text[:1]) + text[1:] + "."
+	return text + "."
 }

@@ -3,7 +3,10 @@ package httponce
 import (
 	"crypto/rand"
 	"fmt"
+	"net/url"
 	"strings"
+
+	"github.com/onceward/onceward"
 )
 
 // HeaderKey is the request field that carries the key.
@@ -13,13 +16,40 @@ const HeaderKey = "Idempotency-Key"
 func (o *Options) key(v *visit) (string, error) {
 	lines := v.in.Header[HeaderKey]
 	switch {
-	case len(lines) > 0 || v.lookup:
+	case v.lookup:
+		return o.lookupKey(lines, v.named)
+	case len(lines) > 0:
 	case v.command.Operation.Window > 0:
 		return "", nil
 	case o.Optional:
 		return rand.Text(), nil
 	}
 	return ParseKey(lines, o.Strict, o.KeyBytesMax)
+}
+
+// lookupKey reads the key of a command that is looked up. One that the service made of its request may be longer than a
+// client's, and may have any characters: it can be sent as a Display String (RFC 9651 section 3.3.8) as well.
+func (o *Options) lookupKey(lines []string, named bool) (string, error) {
+	switch {
+	case len(lines) == 0:
+		return "", keyMissing.answer("Send in the Idempotency-Key field what names the action: the key, the token, or what the service makes of a number.")
+	case !named:
+		return ParseKey(lines, o.Strict, o.KeyBytesMax)
+	}
+	if text, ok := strings.CutPrefix(strings.Trim(lines[0], " \t"), `%"`); ok && len(lines) == 1 && len(text) <= 3*onceward.KeyBytesMax+1 {
+		return parseDisplay(text)
+	}
+	return ParseKey(lines, o.Strict, onceward.KeyBytesMax)
+}
+
+// parseDisplay reads a Display String after its opening quote.
+func parseDisplay(text string) (string, error) {
+	text, closed := strings.CutSuffix(text, `"`)
+	key, err := url.PathUnescape(text)
+	if err != nil || !closed || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' || r == '"' }) {
+		return "", keyMalformed.answer("")
+	}
+	return key, nil
 }
 
 // ParseKey reads the lines of a field that carries a key, for the door of another protocol: one line with a key of at most

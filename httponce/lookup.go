@@ -24,8 +24,8 @@ type lookup struct {
 
 var (
 	resultAbsent = kind{
-		code: "result_absent", status: http.StatusNotFound, title: "No result under this key",
-		detail: "The request was not carried out, or is being carried out at this moment by another process, or its result is no longer kept. Send it again with the same Idempotency-Key: it is not carried out twice.",
+		code: "result_absent", status: http.StatusNotFound, title: "There is no such result",
+		detail: "The request was not carried out, or is being carried out at this moment by another process, or its result is no longer kept. As long as results of the operation are kept, it may be sent again as it was: it is not carried out twice.",
 	}
 	operationUnknown = kind{
 		code: "operation_unknown", status: http.StatusNotFound, title: "There is no such operation",
@@ -39,9 +39,10 @@ var (
 
 // Lookup serves GET on LookupPath: a caller who lost an answer learns what became of his request, without sending it again.
 // The request names the operation in its path and the key in the Idempotency-Key field: the client's, the token, or what
-// JSONBy makes of the business's identity. The answer is JSON with the state
-// (completed, running, expired, or issued: a token that was not submitted yet), and of a completed one the status and the Location that were answered; 404 with the code
-// result_absent where there is none. Scope and Authorize are asked as they are for the operation itself, with a command
+// JSONBy makes of the business's identity (tell your clients what that is; where it is not ASCII it is sent as a Display String,
+// RFC 9651 section 3.3.8). What a Window made one without a key cannot be looked up. The answer is JSON with the state
+// (completed, running, expired, or issued: a token that was not submitted yet), and of a completed one the status and the
+// Location that were answered; 404 with the code result_absent where there is none. Scope and Authorize are asked as they are for the operation itself, with a command
 // without a meaning. A first attempt at another process cannot be seen.
 func Lookup(doors ...Contracted) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -67,11 +68,12 @@ func Lookup(doors ...Contracted) http.Handler {
 
 // lookup answers r if the operation is the door's.
 func (d *Door[Tx]) lookup(w http.ResponseWriter, r *http.Request) bool {
-	op := d.named(r.PathValue("operation"))
+	op, by := d.named(r.PathValue("operation"))
 	if op == nil {
 		return false
 	}
 	v := enter(op, w, r)
+	v.lookup, v.named = true, by
 	v.ran = true // Authorize may keep the request: it is not used again
 	defer d.recover(v)
 	answer, err := d.find(v)
@@ -83,20 +85,20 @@ func (d *Door[Tx]) lookup(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-func (d *Door[Tx]) named(name string) *onceward.Operation {
+// named finds an operation, and whether its key is in the request's input.
+func (d *Door[Tx]) named(name string) (op *onceward.Operation, by bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, op := range d.operations {
 		if op.Name == name {
-			return op.Operation
+			return op.Operation, op.by
 		}
 	}
-	return nil
+	return nil, false
 }
 
 // find asks for the record of a visit's command, once it is known who asks and that he may.
 func (d *Door[Tx]) find(v *visit) (*reply, error) {
-	v.lookup = true
 	if err := d.options.identify(v); err != nil {
 		return nil, err
 	}

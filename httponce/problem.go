@@ -124,7 +124,7 @@ var table = []struct {
 	kind kind
 }{
 	{onceward.ErrExpired, kind{
-		code: "expired", status: http.StatusGone, title: "The key's result has expired",
+		code: "expired", status: http.StatusGone, title: "The result has expired",
 		detail: "The request was carried out once and its result is no longer kept. It will not be carried out again under this key: look the result up, or send a new key for a new action.",
 	}},
 	{onceward.ErrCommitUnresolved, kind{
@@ -159,7 +159,7 @@ func (o *Options) kindOf(op *onceward.Operation, err error) (k kind, known bool)
 	switch {
 	case errors.Is(err, onceward.ErrKeyReused):
 		return kind{
-			code: o.Statuses.ReusedCode, status: o.Statuses.Reused, title: "The key was used for another request",
+			code: o.Statuses.ReusedCode, status: o.Statuses.Reused, title: "This was requested before with other content",
 			detail: "The Idempotency-Key stands for a request with another meaning. Send a new key for a new action.",
 		}, true
 	case errors.Is(err, onceward.ErrInFlight):
@@ -224,7 +224,7 @@ func (o *Options) problems(op *onceward.Operation) map[string]int {
 	if op.RefuseExpired == 0 && op.Submit == 0 {
 		delete(list, "expired")
 	}
-	if o.Optional {
+	if o.Optional || op.Window > 0 {
 		delete(list, keyMissing.code)
 	}
 	return list
@@ -246,6 +246,7 @@ var fieldless = strings.NewReplacer(
 	" with the same Idempotency-Key", "",
 	"; the same Idempotency-Key may be used afterwards", "",
 	"; the same Idempotency-Key may be used", "",
+	" under this key: look the result up, or send a new key for a new action.", ": look the result up.",
 	"The Idempotency-Key stands for a request with another meaning. Send a new key for a new action.",
 	"What identifies the action was sent before, with other content. Nothing was done now.",
 )

@@ -66,7 +66,10 @@ func (v *visit) name() (err error) {
 		return err
 	}
 	if c.Key, err = v.by(v.in, v.input); err != nil {
-		return unless(err, bodyInvalid)
+		if errors.As(err, new(*Answer)) {
+			return err
+		}
+		return bodyInvalid.answer(sentence(err.Error()))
 	}
 	if strings.TrimSpace(c.Key) == "" || len(c.Key) > onceward.KeyBytesMax {
 		return bodyInvalid.answer(fmt.Sprintf("What identifies the action must not be empty, and at most %d bytes.", onceward.KeyBytesMax))

@@ -332,7 +332,7 @@ func TestInputIsValidatedBeforeTheClaim(t *testing.T) {
 		{`{"sku":"A","colour":"red"}`, `The member "colour" is not known here.`},
 		{`{"sku":"A"}{}`, "The body has text after the JSON value, at byte 12."},
 		{`{"sku":"A"} x`, "The body has text after the JSON value, at byte 12."},
-		{`{"sku":"A","quantity":-1}`, "The quantity must not be negative."},
+		{`{"sku":"A","quantity":-1}`, "the quantity must not be negative."},
 		{`{"sku":"A","sku":"B"}`, "The request's json cannot be read: duplicate member."},
 		{`{"sku":"A","quantity":1,"Quantity":1000}`, `The members "quantity" and "Quantity" differ in case only. Send one of them.`},
 		{`{"lines":[{"cents":1,"\u0043ents":1000}]}`, `The members "cents" and "Cents" differ in case only. Send one of them.`},

@@ -21,6 +21,7 @@ type visit struct {
 	decode  func(body []byte) (any, error)                   // nil where there is no input
 	by      func(r *http.Request, input any) (string, error) // the key; nil where it is in the field
 	lookup  bool                                             // of what became of a command: its key is in the field
+	named   bool                                             // and was made of the request that is looked up
 	input   any                                              // decoded, and not taken by an attempt yet
 	answer  *reply                                           // of the latest attempt, where it is to be committed
 	ran     bool                                             // a work has run: others may know of this visit
@@ -110,6 +111,11 @@ func (v *visit) take() (input any, err error) {
 
 // id is the public id of the visit's command, which must be complete.
 func (v *visit) id() string { return v.command.ID().Public() }
+
+// keyless: no key is in the field, so that the answer must not speak of one.
+func (v *visit) keyless() bool {
+	return v.by != nil || v.command.Operation.Window > 0 && len(v.in.Header[HeaderKey]) == 0 && !v.lookup
+}
 
 func (v *visit) send(p *reply, id string, keep func(name string) bool) {
 	v.sent = true

@@ -30,14 +30,16 @@ type purchase struct {
 	userID, skuID, quantity int64
 }
 
+const idRule = "an integer from 1 to 9223372036854775807"
+
 // UnmarshalJSON refuses what is no purchase, and names what is wrong.
 func (p *purchase) UnmarshalJSON(data []byte) error {
 	body, err := readObject(data)
 	if err != nil {
 		return err
 	}
-	p.userID = body.integer("userId", 1, math.MaxInt64, "a positive integer")
-	p.skuID = body.integer("skuId", 1, math.MaxInt64, "a positive integer")
+	p.userID = body.integer("userId", 1, math.MaxInt64, idRule)
+	p.skuID = body.integer("skuId", 1, math.MaxInt64, idRule)
 	p.quantity = body.integer("quantity", 1, quantityMax, quantityRule)
 	return body.err()
 }
@@ -84,5 +86,6 @@ func (s *service[Tx]) firstPurchase(ctx context.Context, tx Tx, again *Order) (*
 	case first.UserID != again.UserID || first.SKU != again.SKU || first.Quantity != again.Quantity:
 		return nil, onceward.ErrKeyReused
 	}
+	onceward.WroteNothing(ctx)
 	return first, nil
 }

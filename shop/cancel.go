@@ -25,7 +25,7 @@ var (
 	errOrderNotCancelled = refuse(http.StatusConflict, "order_not_cancelled", "The order is not cancelled",
 		"Only a cancelled order is opened again.")
 	errRoundOver = refuse(http.StatusConflict, "round_over", "The order is in another round",
-		"The order was cancelled and opened again since. Look at the order: GET /orders/{id} tells its round, if that is not the first.")
+		"The round that is named is not the order's present one. Look at the order: GET /orders/{id} tells its round, if that is not the first.")
 )
 
 // roundRule bounds how often an order is opened.

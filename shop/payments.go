@@ -14,7 +14,7 @@ import (
 var notePayment = &onceward.Operation{Name: "note-payment.v1", Retention: 30 * 24 * time.Hour, Per: onceward.Tenant, Wait: time.Second}
 
 var (
-	errPaymentMismatch = refuse(http.StatusConflict, "payment_mismatch", "The payment says something else",
+	errPaymentMismatch = refuse(http.StatusConflict, "payment_mismatch", "This was requested before with other content",
 		"This payment's number stands for another order or amount, or the order for another amount. Nothing was changed.")
 	errOrderCancelled = refuse(http.StatusConflict, "order_cancelled", "The order is cancelled",
 		"The payment was not taken for it. Open the order again, or give the money back.")
@@ -111,5 +111,6 @@ func (s *service[Tx]) firstPayment(ctx context.Context, tx Tx, tenant string, in
 	if err == nil && (orderID != in.OrderID || amountCents != in.AmountCents) {
 		err = errPaymentMismatch
 	}
+	onceward.WroteNothing(ctx)
 	return err
 }

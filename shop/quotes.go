@@ -157,7 +157,7 @@ func (c *confirmation) UnmarshalJSON(data []byte) error {
 		c.quantity = body.integer("quantity", 1, quantityMax, quantityRule+", or be left out")
 	}
 	if _, there := body.left["priceCents"]; there {
-		c.priceCents = body.integer("priceCents", 1, 1<<53, "a positive integer, or be left out")
+		c.priceCents = body.integer("priceCents", 1, centsMax, centsRule+", or be left out")
 	}
 	return body.err()
 }

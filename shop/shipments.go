@@ -18,7 +18,7 @@ var shipOrder = &onceward.Operation{Name: "ship-order.v1", Retention: 30 * 24 * 
 var (
 	errAlreadyShipped = refuse(http.StatusConflict, "already_shipped", "The order is shipped already",
 		"Another shipping action has shipped it; nothing was changed.")
-	errActionMismatch = refuse(http.StatusConflict, "action_mismatch", "The shipping action says something else",
+	errActionMismatch = refuse(http.StatusConflict, "action_mismatch", "This was requested before with other content",
 		"This actionNo stands for another order, carrier or tracking number. Nothing was changed.")
 )
 
@@ -79,6 +79,11 @@ func (s *service[Tx]) shipped(ctx context.Context, tx Tx, tenant, orderID string
 	if err != nil || moved == 1 {
 		return err
 	}
+	return s.notShippable(ctx, tx, tenant, orderID)
+}
+
+// notShippable says why an order cannot be shipped, and of another tenant's order only what is said of one that is not there.
+func (s *service[Tx]) notShippable(ctx context.Context, tx Tx, tenant, orderID string) error {
 	order, err := lockOrder(ctx, s.db, tx, "tenant = ? AND id = ?", tenant, orderID)
 	switch {
 	case err != nil:
@@ -99,9 +104,10 @@ func (s *service[Tx]) firstShipment(ctx context.Context, tx Tx, tenant string, i
 		Scan(&first.OrderID, &first.Carrier, &first.TrackingNo)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return errAlreadyShipped
+		return s.notShippable(ctx, tx, tenant, in.OrderID)
 	case err == nil && first != in:
 		return errActionMismatch
 	}
+	onceward.WroteNothing(ctx)
 	return err
 }

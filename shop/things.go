@@ -53,7 +53,7 @@ var (
 const (
 	orderIDRule = "the id of an order"
 	centsMax    = 1 << 53
-	centsRule   = "a positive integer"
+	centsRule   = "an integer from 1 to 9007199254740992"
 )
 
 // UnmarshalJSON refuses what is no coupon, and names what is wrong.

@@ -236,4 +236,12 @@ func noticesUntouched[Tx any](t *testing.T, f *fixture[Tx]) {
 
 	declared := with(hasty, func(o *onceward.Operation) { o.WritesNothing = true }).For(alice, "declared", nil)
 	wantAnswer(t, must(t, f.engine(t), declared, missed), "accepted", false)
+
+	found := func(ctx context.Context, tx Tx) (onceward.Outcome, error) {
+		onceward.WroteNothing(ctx)
+		return missed(ctx, tx)
+	}
+	wantAnswer(t, must(t, f.engine(t), hasty.For(alice, "found", nil), found), "accepted", false)
+	_, err = f.engine(t).Do(t.Context(), hasty.For(alice, "another", nil), missed) // it was said of one attempt only
+	wantError(t, err, onceward.ErrUntouched)
 }
