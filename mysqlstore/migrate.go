@@ -22,6 +22,8 @@ const createMigrations = `CREATE TABLE IF NOT EXISTS onceward_migration (
     applied_at DATETIME(6)  NOT NULL
 ) ENGINE = InnoDB`
 
+const noteMigration = "INSERT IGNORE INTO onceward_migration (number, name, applied_at) VALUES (%d, %s, " + now + ")"
+
 // The lock of whoever migrates this database. It is the server's own: processes that start at once at different nodes of a
 // cluster do not see each other's, and need not, since a step may be run again.
 const (
@@ -30,8 +32,7 @@ const (
 	migrateWait   = "60" // seconds
 )
 
-// Migration is a numbered step of the schema: one statement, which may be run again, since MariaDB commits each CREATE by
-// itself.
+// Migration is a numbered step of the schema. It may be run again, since MariaDB commits each CREATE by itself.
 type Migration struct {
 	Number    int
 	Name      string
@@ -39,13 +40,13 @@ type Migration struct {
 	AppliedAt time.Time // zero: not applied, or not asked for
 }
 
-// Migrations returns all steps as plain SQL, to be read or to be run by a tool of one's own. Status and Migrate know of
-// those that they find in the table onceward_migration.
+// Migrations returns all steps as plain SQL, to be read or to be run by a tool of one's own. Each notes itself in the table
+// onceward_migration, where Status and Migrate find it.
 func Migrations() []Migration {
 	all := known()
 	steps := make([]Migration, len(all))
 	for i, m := range all {
-		steps[i] = Migration{Number: m.Number, Name: m.Name, SQL: m.SQL}
+		steps[i] = Migration{Number: m.Number, Name: m.Name, SQL: m.Whole(createMigrations, noteMigration)}
 	}
 	return steps
 }
@@ -112,7 +113,7 @@ func apply(ctx context.Context, conn *sql.Conn, m migration.Migration) error {
 	if _, err := conn.ExecContext(ctx, m.SQL); err != nil {
 		return err
 	}
-	_, err := conn.ExecContext(ctx, fmt.Sprintf("INSERT IGNORE INTO onceward_migration (number, name, applied_at) VALUES (%d, '%s', %s)", m.Number, m.Name, now))
+	_, err := conn.ExecContext(ctx, fmt.Sprintf(noteMigration, m.Number, "'"+m.Name+"'"))
 	return err
 }
 

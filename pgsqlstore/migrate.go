@@ -21,13 +21,13 @@ type Migration struct {
 	AppliedAt time.Time // zero: not applied, or not asked for
 }
 
-// Migrations returns all steps as plain SQL, to be read or to be run by a tool of one's own; they are pgxstore's. Status
-// and Migrate know of those that they find in the table onceward_migration.
+// Migrations returns all steps as plain SQL, to be read or to be run by a tool of one's own; they are pgxstore's. Each
+// notes itself in the table onceward_migration, where Status and Migrate find it.
 func Migrations() []Migration {
 	all := postgres.Migrations()
 	steps := make([]Migration, len(all))
 	for i, m := range all {
-		steps[i] = Migration{Number: m.Number, Name: m.Name, SQL: m.SQL}
+		steps[i] = Migration{Number: m.Number, Name: m.Name, SQL: postgres.Whole(m)}
 	}
 	return steps
 }

@@ -149,6 +149,9 @@ func TestR3_3_AShippingActionHappensOnce(t *testing.T) {
 		one.ship(alice, id, "S001", "UPS").want(t, 409, "action_mismatch")
 		one.ship(alice, other, "S001", "DHL").want(t, 409, "action_mismatch")
 		one.ship(alice, id, "S002", "DHL").want(t, 409, "already_shipped")
+		for _, action := range []string{"S001", "S002"} { // another tenant's person cannot tell it from one that is not there
+			one.ship(carol, id, action, "DHL").want(t, 404, "order_unknown")
+		}
 		db.wantCount("shipments", 1)
 		db.wantStatus(id, statusShipped)
 		db.wantStatus(other, statusPaid)

@@ -23,13 +23,13 @@ type Migration struct {
 	AppliedAt time.Time // zero: not applied, or not asked for
 }
 
-// Migrations returns all steps as plain SQL, to be read or to be run by a tool of one's own. Status and Migrate know of
-// those that they find in the table onceward_migration.
+// Migrations returns all steps as plain SQL, to be read or to be run by a tool of one's own. Each notes itself in the table
+// onceward_migration, where Status and Migrate find it.
 func Migrations() []Migration {
 	all := known()
 	steps := make([]Migration, len(all))
 	for i, m := range all {
-		steps[i] = Migration{Number: m.Number, Name: m.Name, SQL: m.SQL}
+		steps[i] = Migration{Number: m.Number, Name: m.Name, SQL: m.Whole(migrationsSQL, noteSQL)}
 	}
 	return steps
 }
@@ -47,6 +47,8 @@ const migrationsSQL = `CREATE TABLE IF NOT EXISTS main.onceward_migration (
     name       TEXT    NOT NULL,
     applied_at INTEGER NOT NULL -- milliseconds since 1970
 ) STRICT`
+
+const noteSQL = "INSERT INTO main.onceward_migration (number, name, applied_at) VALUES (%d, %s, " + now + ")"
 
 // Migrate applies the steps that the file lacks, in one transaction. Several processes may call it at once: SQLite's
 // lock on the file puts them in a row. It is an error if the file is ahead of this program.
@@ -80,7 +82,7 @@ func apply(ctx context.Context, w *writer, m migration.Migration) error {
 	if _, err := w.conn.ExecContext(ctx, m.SQL); err != nil {
 		return err
 	}
-	_, err := w.ExecContext(ctx, "INSERT INTO main.onceward_migration (number, name, applied_at) VALUES (?, ?, "+now+")", m.Number, m.Name)
+	_, err := w.ExecContext(ctx, fmt.Sprintf(noteSQL, m.Number, "'"+m.Name+"'"))
 	return err
 }
 

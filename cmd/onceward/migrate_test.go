@@ -1,13 +1,15 @@
 package main
 
 import (
+	"database/sql"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
+	_ "github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/onceward/onceward/internal/dbtest"
+	"github.com/onceward/onceward/mysqlstore"
 )
 
 func TestMigrate(t *testing.T) {
@@ -35,28 +37,37 @@ func wantStatus(t *testing.T, state string, arguments ...string) {
 	}
 }
 
-// What print prints is the schema that up makes, so that a tool of one's own can make it.
+// What print prints is the schema that up makes, so that a tool of one's own can make it: up and status find it.
 func TestMigratePrint(t *testing.T) {
 	t.Parallel()
-	_, sqlite, _ := tool(t, "migrate", "print", "--database", "x.db")
-	if !strings.Contains(sqlite, "CREATE TABLE onceward_record (") || !strings.Contains(sqlite, "STRICT") {
-		t.Errorf("for SQLite: %s", sqlite)
-	}
-	code, postgres, log := tool(t, "migrate", "print", "--database", "postgres://")
-	if code != 0 || log != "" {
-		t.Fatalf("exit code %d, %q", code, log)
-	}
-	conn, err := pgx.Connect(t.Context(), dbtest.Database(t))
+	file, postgres, mariadb := filepath.Join(t.TempDir(), "x.db"), dbtest.Database(t), dbtest.MariaDBDatabase(t)
+	config, err := mysqlstore.ParseURL(mariadb)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = conn.Close(t.Context()) }()
-	if _, err := conn.Exec(t.Context(), postgres, pgx.QueryExecModeSimpleProtocol); err != nil {
-		t.Fatalf("%v in:\n%s", err, postgres)
-	}
-	var n int
-	if err := conn.QueryRow(t.Context(), "SELECT count(*) FROM onceward_record").Scan(&n); err != nil {
-		t.Error(err)
+	config.MultiStatements = true
+	for _, to := range []struct{ kind, driver, source, database string }{
+		{"x.db", "sqlite", file, file},
+		{"postgres://", "pgx", postgres, postgres},
+		{"mysql://", "mysql", config.FormatDSN(), mariadb},
+	} {
+		t.Run(to.driver, func(t *testing.T) {
+			t.Parallel()
+			code, script, log := tool(t, "migrate", "print", "--database", to.kind)
+			if code != 0 || log != "" {
+				t.Fatalf("exit code %d, %q", code, log)
+			}
+			db, err := sql.Open(to.driver, to.source)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = db.Close() }()
+			if _, err := db.ExecContext(t.Context(), script); err != nil {
+				t.Fatalf("%v in:\n%s", err, script)
+			}
+			wantStatus(t, "applied", "migrate", "status", "--database", to.database)
+			wantStatus(t, "applied", "migrate", "up", "--database", to.database)
+		})
 	}
 }
 

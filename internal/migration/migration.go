@@ -18,6 +18,16 @@ type Migration struct {
 	SQL    string
 }
 
+// Whole is m for a tool that runs SQL: with the table of what was applied, where m is the first, and the note in it. Note has
+// m's number and its quoted name to be filled in.
+func (m Migration) Whole(table, note string) string {
+	sql := strings.TrimRight(m.SQL, "; \n") + ";\n" + fmt.Sprintf(note, m.Number, "'"+m.Name+"'") + ";\n" // a name has no quotes
+	if m.Number == 1 {
+		sql = table + ";\n\n" + sql
+	}
+	return sql
+}
+
 var fileName = regexp.MustCompile(`^([0-9]{3})_([a-z0-9_]+)\.sql$`)
 
 // Read reads dir's migrations in their order. A name of another form, a number that is missing or there twice, and an

@@ -21,13 +21,14 @@ const (
 	// right to create in the schema even then, which a service's role need not have.
 	CreateMigrations = `DO $$ BEGIN
 	IF to_regclass(quote_ident(current_schema()) || '.onceward_migration') IS NULL THEN
-		CREATE TABLE onceward_migration (
-			number     integer     NOT NULL PRIMARY KEY,
-			name       text        NOT NULL,
-			applied_at timestamptz NOT NULL DEFAULT now()
-		);
+		CREATE TABLE ` + migrationTable + `;
 	END IF;
 END $$`
+	migrationTable = `onceward_migration (
+    number     integer     NOT NULL PRIMARY KEY,
+    name       text        NOT NULL,
+    applied_at timestamptz NOT NULL DEFAULT now()
+)`
 	InsertMigration = `INSERT INTO onceward_migration (number, name) VALUES ($1, $2)`
 )
 
@@ -38,4 +39,9 @@ func Migrations() []migration.Migration {
 		panic(err) // they are embedded: the tests have read them
 	}
 	return all
+}
+
+// Whole is a step for a tool that runs SQL.
+func Whole(m migration.Migration) string {
+	return m.Whole("CREATE TABLE IF NOT EXISTS "+migrationTable, "INSERT INTO onceward_migration (number, name) VALUES (%d, %s)")
 }
