@@ -118,10 +118,16 @@ func TestRedisIsNotThereYet(t *testing.T) {
 	redis.Stop()
 	report, told := reports()
 	front := newFront(t, at(redis), redisfront.Options{Report: report, ProbeEvery: 20 * time.Millisecond})
+	if err := front.Check(t.Context()); err == nil || !strings.Contains(err.Error(), "connection refused") {
+		t.Errorf("before it is there, the check says %v", err)
+	}
 	orders(t, front, 20, undisturbed)
 	awaitReport(t, told, true)
 	if err := redis.Start(); err != nil {
 		t.Fatal(err)
+	}
+	if err := front.Check(t.Context()); err != nil {
+		t.Errorf("when it is there, the check says %v", err)
 	}
 	database, count := newStore(), new(atomic.Int64)
 	for i := 0; command(t, redis, "KEYS", "*") == ""; i++ {

@@ -85,6 +85,18 @@ func (f *Front) Close() {
 	}
 }
 
+// Check says what keeps Redis from being used, within a second: no server, a wrong password. It is for the start of a program,
+// which need not end for it.
+func (f *Front) Check(ctx context.Context) error {
+	_, err := f.within(ctx, time.Second, func(ctx context.Context, client rueidis.Client) rueidis.RedisResult {
+		return client.Do(ctx, client.B().Ping().Build())
+	})
+	if err != nil {
+		return fmt.Errorf("redisfront: check: %w", err)
+	}
+	return nil
+}
+
 // Claim implements onceward.Front.
 func (f *Front) Claim(ctx context.Context, want *onceward.Record) (*onceward.Record, *fingerprint.Fingerprint, error) {
 	answer, err := f.run(ctx, f.options.ClaimTimeout, claimScript, want, milliseconds(f.options.HoldLife))

@@ -3,6 +3,7 @@ package shop
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -16,6 +17,9 @@ const (
 	KindSQLite   Kind = "sqlite"
 )
 
+// driverForm are the names that libpq and the Go driver for MySQL take, and a server's bare word: no paths, most likely.
+var driverForm = regexp.MustCompile(`(^|\s)(host|hostaddr|port|user|password|dbname|sslmode)=|@(tcp|unix)?\(|^(postgres|postgresql|mysql|mariadb|sqlite)$`)
+
 // KindOf tells what a database's name stands for: a postgres:// or postgresql:// URL, a
 // mysql:// URL, or the path of a SQLite file.
 func KindOf(database string) (Kind, error) {
@@ -27,6 +31,8 @@ func KindOf(database string) (Kind, error) {
 		return KindPostgres, nil
 	case isURL && scheme == "mysql":
 		return KindMySQL, nil
+	case driverForm.MatchString(database): // not repeated: it may hold a password
+		return "", fmt.Errorf("the database is named as a driver would name it: give the path of a file, or a URL, postgres://user:password@host:port/name or mysql://user:password@host:port/name")
 	case isURL || strings.HasPrefix(database, "file:"):
 		return "", fmt.Errorf("a database of the form %q is not known: give the path of a file, or a postgres:// or mysql:// URL", strings.TrimSuffix(scheme, ":")+":…")
 	}

@@ -91,7 +91,11 @@ func openPostgres(ctx context.Context, url string, options Options) (*Shop, erro
 }
 
 func preparePostgres(ctx context.Context, pool *pgxpool.Pool, options Options) (*Shop, error) {
-	err := errors.Join(pgxstore.Migrate(ctx, pool), migratePostgres(ctx, pool))
+	// First the shop's own tables: where they are somebody else's, nothing is left behind.
+	err := migratePostgres(ctx, pool)
+	if err == nil {
+		err = pgxstore.Migrate(ctx, pool)
+	}
 	if err == nil {
 		err = pgxstore.Check(ctx, pool)
 	}
@@ -136,10 +140,14 @@ func openMySQL(ctx context.Context, url string, options Options) (*Shop, error) 
 }
 
 func prepareMySQL(ctx context.Context, db *sql.DB, options Options) (*Shop, error) {
-	if err := mysqlstore.Migrate(ctx, db); err != nil {
-		return nil, err
+	err := migrateMySQL(ctx, db)
+	if err == nil {
+		err = mysqlstore.Migrate(ctx, db)
 	}
-	if err := errors.Join(migrateMySQL(ctx, db), mysqlstore.Check(ctx, db)); err != nil {
+	if err == nil {
+		err = mysqlstore.Check(ctx, db)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return assemble(mysqlstore.New(db), MySQL(db), options, db.Close)
@@ -148,21 +156,21 @@ func prepareMySQL(ctx context.Context, db *sql.DB, options Options) (*Shop, erro
 func openSQLite(ctx context.Context, path string, options Options) (*Shop, error) {
 	store, err := sqlitestore.Open(ctx, path, sqlitestore.Options{})
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, err
 	}
 	shop, err := prepareSQLite(ctx, store, path, options)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), store.Close())
+		return nil, errors.Join(err, store.Close())
 	}
 	return shop, nil
 }
 
 func prepareSQLite(ctx context.Context, store *sqlitestore.Store, path string, options Options) (*Shop, error) {
-	if err := store.Migrate(ctx); err != nil {
-		return nil, err
-	}
 	if err := migrateSQLite(ctx, path); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if err := store.Migrate(ctx); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	writer, err := openSchema(path)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/onceward/onceward"
@@ -82,5 +83,28 @@ func wantError(t *testing.T, got, want error) {
 	t.Helper()
 	if !errors.Is(got, want) {
 		t.Errorf("the error is %v, want %v", got, want)
+	}
+}
+
+// SQLite has one word for all that keeps a file from being opened.
+func TestOpenSaysWhatIsInTheWay(t *testing.T) {
+	t.Parallel()
+	folder := tempDir(t)
+	plain := filepath.Join(folder, "plain")
+	if err := os.WriteFile(plain, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, says := range map[string]string{
+		filepath.Join(folder, "nowhere", "x.db"): "there is no directory " + filepath.Join(folder, "nowhere"),
+		filepath.Join(plain, "x.db"):             plain + " is no directory",
+		folder:                                   "it is a directory",
+	} {
+		store, err := sqlitestore.Open(t.Context(), path, sqlitestore.Options{})
+		if err == nil {
+			err = store.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), "open "+path+": "+says) || !errors.Is(err, onceward.ErrUnavailable) {
+			t.Errorf("%s: %v", path, err)
+		}
 	}
 }

@@ -5,10 +5,13 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	lib "modernc.org/sqlite/lib"
 
 	"github.com/onceward/onceward"
 	"github.com/onceward/onceward/sqlstore"
@@ -43,10 +46,31 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 		return nil, err
 	}
 	if err := s.take(ctx); err != nil {
-		return nil, errors.Join(err, s.closePools())
+		return nil, errors.Join(fmt.Errorf("sqlitestore: open %s: %w", path, reasonOf(err, path)), s.closePools())
 	}
 	defer s.queue.give()
+	if err := s.writer.writable(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("sqlitestore: open %s: %w", path, err), s.writer.close(), s.closePools())
+	}
 	return s, nil
+}
+
+// reasonOf adds to SQLite's one word for all that keeps a file from being opened what can be seen from outside. Nothing is
+// opened: to close another descriptor of a file that this process has open would take its locks away.
+func reasonOf(err error, path string) error {
+	if codeOf(err) != lib.SQLITE_CANTOPEN {
+		return err
+	}
+	folder := filepath.Dir(path)
+	why := "the permission for it is lacking, or for its directory"
+	if info, lost := os.Stat(folder); lost != nil {
+		why = "there is no directory " + folder
+	} else if !info.IsDir() {
+		why = folder + " is no directory"
+	} else if info, lost := os.Stat(path); lost == nil && info.IsDir() {
+		why = "it is a directory"
+	}
+	return fmt.Errorf("%s: %w", why, err)
 }
 
 func (s *Store) openPools(path string) error {

@@ -35,16 +35,30 @@ type writer struct {
 func openWriter(ctx context.Context, db *sql.DB, path string, o Options) (*writer, error) {
 	conn, err := db.Conn(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("sqlitestore: open: %w", explain(err))
+		return nil, explain(err)
 	}
 	w := &writer{conn: conn, path: path, statements: map[string]*sql.Stmt{}}
 	if err = enterWAL(ctx, conn, o.BusyTimeout); err == nil {
 		err = conn.Raw(w.watch)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("sqlitestore: open: %w", err), conn.Close())
+		return nil, errors.Join(err, conn.Close())
 	}
 	return w, nil
+}
+
+// writable finds a file that SQLite has opened for reading only, for want of a permission: it even begins a transaction for
+// writing there. That the file is locked says nothing.
+func (w *writer) writable(ctx context.Context) error {
+	err := w.begin(ctx)
+	if err == nil {
+		err = w.plain(ctx, "CREATE TABLE IF NOT EXISTS main.onceward_writable (n INTEGER)") // never committed
+		w.rollback()
+	}
+	if codeOf(err) == lib.SQLITE_READONLY {
+		return fmt.Errorf("it can be read only: %w", err)
+	}
+	return nil
 }
 
 // watch installs the callbacks: the authorizer refuses statements before they run; the hooks see what it cannot, a

@@ -30,8 +30,19 @@ type demo struct {
 	Addr      string        `default:"127.0.0.1:8080" help:"The address to listen on (${default})." placeholder:"HOST:PORT"`
 	Database  string        `default:"./onceward-demo.db" help:"The path of a SQLite file, which is made if need be (${default}), or a postgres:// or mysql:// URL." placeholder:"PATH|URL"`
 	Redis     string        `help:"A Redis that answers retries before the database is asked: redis://host:6379/0 (rediss:// with TLS), its Sentinels as redis://host:26379?addr=other:26379&master_set=name, a Cluster as redis://node:6379?addr=other:6379. None by default." placeholder:"URL"`
-	QuoteLife time.Duration `default:"5m" help:"How long a quote stands (${default})." placeholder:"DURATION"`
+	QuoteLife time.Duration `default:"5m" help:"How long a quote stands, from 1s to 24h (${default})." placeholder:"DURATION"`
 	Fresh     bool          `help:"Remove an earlier demo's data first: its own tables and records, or its file; nothing else."`
+}
+
+// Validate refuses what cannot be meant.
+func (d *demo) Validate() error {
+	switch {
+	case d.Addr == "":
+		return errors.New("--addr: it is empty: give HOST:PORT")
+	case d.QuoteLife < time.Second || d.QuoteLife > 24*time.Hour:
+		return fmt.Errorf("--quote-life: %v is not between 1s and 24h", d.QuoteLife)
+	}
+	return nil
 }
 
 // Run serves until SIGINT or SIGTERM, lets running requests finish, and returns. A second signal ends the process.
@@ -43,10 +54,10 @@ func (d *demo) Run(ctx context.Context, to streams) (err error) {
 	// wait for the first Accept.
 	listener, err := net.Listen("tcp", d.Addr)
 	if err != nil {
-		return err
+		return fmt.Errorf("--addr: %w", err)
 	}
 	defer func() { _ = listener.Close() }() // the server has closed it, if it came to that
-	front, closeFront, err := d.front(logger)
+	front, closeFront, err := d.front(ctx, logger)
 	if err != nil {
 		return err
 	}
@@ -80,7 +91,7 @@ func (d *demo) open(ctx context.Context, logger *slog.Logger, front onceward.Fro
 }
 
 // front is Redis, which need not be there: without it the demo is only slower, and says so once.
-func (d *demo) front(logger *slog.Logger) (onceward.Front, func(), error) {
+func (d *demo) front(ctx context.Context, logger *slog.Logger) (onceward.Front, func(), error) {
 	if d.Redis == "" {
 		return nil, func() {}, nil
 	}
@@ -97,6 +108,9 @@ func (d *demo) front(logger *slog.Logger) (onceward.Front, func(), error) {
 	}})
 	if err != nil {
 		return nil, nil, fmt.Errorf("--redis: %w", err)
+	}
+	if err := front.Check(ctx); err != nil {
+		logger.Warn("Redis does not answer yet: the demo goes on without it", "error", err)
 	}
 	return front, front.Close, nil
 }

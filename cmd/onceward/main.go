@@ -49,7 +49,11 @@ func run(ctx context.Context, arguments []string, to streams) int {
 	}
 	text, code := strings.Join(strings.Fields(err.Error()), " "), exitFailed // pgx's errors have several lines
 	if usage := (*kong.ParseError)(nil); errors.As(err, &usage) {
-		text, code = text+" (onceward --help tells more)", exitUsage
+		about := "onceward"
+		if node := usage.Context.Selected(); node != nil {
+			about = node.FullPath()
+		}
+		text, code = text+" ("+about+" --help tells more)", exitUsage
 	}
 	_, _ = fmt.Fprintln(to.log, "onceward:", text)
 	return code

@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -29,10 +31,34 @@ func TestSilentServerIsSaidToBeSilent(t *testing.T) {
 // Whoever gives no verb, or a wrong one, is told where there is more.
 func TestUsageErrorNamesHelp(t *testing.T) {
 	t.Parallel()
-	for _, arguments := range [][]string{{}, {"frob"}, {"migrate"}, {"demo", "--quote-life", "soon"}} {
+	for _, c := range []struct {
+		arguments []string
+		says      string
+	}{
+		{nil, "(onceward --help"},
+		{[]string{"frob"}, "(onceward --help"},
+		{[]string{"migrate"}, "(onceward migrate --help"},
+		{[]string{"demo", "--quote-life", "soon"}, "(onceward demo --help"},
+		{[]string{"demo", "--quote-life", "0s"}, "--quote-life: 0s is not between 1s and 24h (onceward demo --help"},
+		{[]string{"demo", "--quote-life", "25h"}, "--quote-life: 25h0m0s is not between 1s and 24h"},
+		{[]string{"demo", "--addr", ""}, "--addr: it is empty"},
+	} {
 		var out, log bytes.Buffer
-		if code := run(t.Context(), arguments, streams{&out, &log}); code != exitUsage || !strings.Contains(log.String(), "onceward --help") {
-			t.Errorf("%q: the exit code is %d, and it says %q", arguments, code, log.String())
+		if code := run(t.Context(), c.arguments, streams{&out, &log}); code != exitUsage || !strings.Contains(log.String(), c.says) {
+			t.Errorf("%q: the exit code is %d, and it says %q", c.arguments, code, log.String())
 		}
+	}
+}
+
+// A Redis that is not there is no reason not to start, and is told of at once.
+func TestDemoSaysThatRedisDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	demo := start(t, filepath.Join(t.TempDir(), "x.db"), "--redis", "redis://:s3cret@127.0.0.1:1/0")
+	demo.signal(os.Interrupt)
+	if err := demo.awaitEnd(); err != nil {
+		t.Error(err)
+	}
+	if log := demo.log.String(); !strings.Contains(log, "Redis does not answer yet") || strings.Contains(log, "s3cret") {
+		t.Errorf("it says %s", log)
 	}
 }
