@@ -2,6 +2,7 @@ package examples
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -15,6 +16,14 @@ var placeOrder = &onceward.Operation{Name: "place-order.v1", Retention: 24 * tim
 type newOrder struct {
 	SKU      string `json:"sku"`
 	Quantity int    `json:"quantity"`
+}
+
+// Validate is asked before anything is claimed. Its text is answered with 400.
+func (o newOrder) Validate() error {
+	if o.SKU == "" || o.Quantity < 1 {
+		return errors.New("sku and quantity are needed")
+	}
+	return nil
 }
 
 func placeOrderOnce(ctx context.Context, tx sqlstore.Tx, in newOrder) (*httponce.Answer, error) {
@@ -36,6 +45,7 @@ func Example_clientKey() {
 	s.send("POST /orders", `{"sku":"BOOK","quantity":3}`, "Idempotency-Key: purchase-001")
 	s.send("POST /orders", `{"sku":"BOOK","quantity":2}`, "Idempotency-Key: purchase-002") // a new intent has a new key
 	s.send("POST /orders", `{"sku":"BOOK","quantity":2}`)
+	s.send("POST /orders", `{"sku":"BOOK"}`, "Idempotency-Key: purchase-003")
 	s.rows("orders")
 	// Output:
 	// 201 {"id":1}
@@ -43,5 +53,6 @@ func Example_clientKey() {
 	// 422 key_reused
 	// 201 {"id":2}
 	// 400 key_missing
+	// 400 body_invalid
 	// orders: 2
 }

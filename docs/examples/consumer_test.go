@@ -25,8 +25,15 @@ type event struct {
 func consume(ctx context.Context, engine *onceward.Engine[sqlstore.Tx], e event) error {
 	command := orderChanged.For(onceward.Scope{Principal: "orders-topic"}, e.ID, e)
 	return engine.Once(ctx, command, func(ctx context.Context, tx sqlstore.Tx) error {
-		_, err := tx.ExecContext(ctx, `UPDATE orders SET state = ?, version = ? WHERE id = ? AND version < ?`, e.State, e.Version, e.Order, e.Version)
-		return err
+		result, err := tx.ExecContext(ctx, `UPDATE orders SET state = ?, version = ? WHERE id = ? AND version < ?`, e.State, e.Version, e.Order, e.Version)
+		if err != nil {
+			return err
+		}
+		if n, err := result.RowsAffected(); err != nil || n == 0 { // late
+			onceward.WroteNothing(ctx)
+			return err
+		}
+		return nil
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -19,12 +20,13 @@ import (
 	"github.com/onceward/onceward/sqlstore"
 )
 
-// service is a service on an SQLite file, as the examples use it. It remembers nothing, so that they show what the database does. The user who asks is the bearer token.
+// service is a service on an SQLite file, as the examples use it. The engine remembers nothing, so that they show what the
+// database does; yours remembers, unless you say so too.
 type service struct {
 	store  onceward.Store[sqlstore.Tx]
 	engine *onceward.Engine[sqlstore.Tx]
 	door   *httponce.Door[sqlstore.Tx]
-	db     *sql.DB // for what is written without a record, and for reads
+	db     *sql.DB // for what is written without a record, and for reads; never in a work, which has the file's only lock for writing
 	mux    *http.ServeMux
 	stop   func()
 }
@@ -43,7 +45,7 @@ func open(path, schema string) *service {
 	must(0, store.Migrate(ctx))
 	s := &service{
 		store:  store,
-		engine: must(onceward.New(onceward.Store[sqlstore.Tx](store), onceward.Options{MemoryBytesMax: -1})),
+		engine: must(onceward.New(onceward.Store[sqlstore.Tx](store), onceward.Options{MemoryBytesMax: -1, FailUntouched: true})), // as in your tests
 		db:     must(sql.Open("sqlite", must(sqlitestore.Source(path)))),
 		mux:    http.NewServeMux(),
 	}
@@ -60,7 +62,7 @@ func must[T any](value T, err error) T {
 	return value
 }
 
-// caller stands for your authentication.
+// caller stands for your authentication: the user who asks is the bearer token.
 func caller(r *http.Request) (onceward.Scope, error) {
 	user, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !ok {
@@ -68,6 +70,17 @@ func caller(r *http.Request) (onceward.Scope, error) {
 	}
 	return onceward.Scope{Tenant: "acme", Principal: user}, nil
 }
+
+// reply answers where there is no door.
+func reply(w http.ResponseWriter, r *http.Request, answer *httponce.Answer, err error) {
+	if err != nil && !errors.As(err, &answer) {
+		answer = httponce.Refuse(http.StatusInternalServerError, httponce.Problem{Code: "internal", Detail: "It may be sent again."})
+		slog.ErrorContext(r.Context(), "failed", "error", err)
+	}
+	answer.ServeHTTP(w, r)
+}
+
+var errWho = httponce.Refuse(http.StatusUnauthorized, httponce.Problem{Code: "unauthenticated"})
 
 // send sends a request of alice's, such as "POST /orders", with header fields such as "Idempotency-Key: k", prints its answer
 // on a line, and returns its body.

@@ -10,24 +10,26 @@ import (
 )
 
 // cancel needs no record: the order's state says whether it was cancelled. Exactly one request can have changed it, and does
-// what comes with that.
+// what comes with that. There is no door either, so that asking who it is falls to the handler.
 func cancel(s *service) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		answer, err := cancelOrder(r.Context(), s.db, r.PathValue("id"))
+		who, err := caller(r)
 		if err != nil {
-			answer = httponce.Refuse(http.StatusServiceUnavailable, "Nothing is lost: send it again.")
+			reply(w, r, errWho, nil)
+			return
 		}
-		answer.ServeHTTP(w, r)
+		answer, err := cancelOrder(r.Context(), s.db, who.Tenant, r.PathValue("id"))
+		reply(w, r, answer, err)
 	}
 }
 
-func cancelOrder(ctx context.Context, db *sql.DB, id string) (*httponce.Answer, error) {
+func cancelOrder(ctx context.Context, db *sql.DB, tenant, id string) (*httponce.Answer, error) {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer tx.Rollback()
-	result, err := tx.ExecContext(ctx, `UPDATE orders SET state = 'cancelled' WHERE id = ? AND state = 'pending'`, id)
+	result, err := tx.ExecContext(ctx, `UPDATE orders SET state = 'cancelled' WHERE tenant = ? AND id = ? AND state = 'pending'`, tenant, id)
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +37,7 @@ func cancelOrder(ctx context.Context, db *sql.DB, id string) (*httponce.Answer, 
 	case err != nil:
 		return nil, err
 	case n == 0: // not by this request: read, and decide
-		return cancelledBefore(ctx, tx, id)
+		return cancelledBefore(ctx, tx, tenant, id)
 	}
 	if _, err := tx.ExecContext(ctx, `UPDATE stock SET available = available + 1`); err != nil {
 		return nil, err
@@ -43,9 +45,9 @@ func cancelOrder(ctx context.Context, db *sql.DB, id string) (*httponce.Answer, 
 	return &httponce.Answer{Body: map[string]string{"state": "cancelled"}}, tx.Commit()
 }
 
-func cancelledBefore(ctx context.Context, tx *sql.Tx, id string) (*httponce.Answer, error) {
+func cancelledBefore(ctx context.Context, tx *sql.Tx, tenant, id string) (*httponce.Answer, error) {
 	var state string
-	err := tx.QueryRowContext(ctx, `SELECT state FROM orders WHERE id = ?`, id).Scan(&state)
+	err := tx.QueryRowContext(ctx, `SELECT state FROM orders WHERE tenant = ? AND id = ?`, tenant, id).Scan(&state)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return httponce.Refuse(http.StatusNotFound, httponce.Problem{Code: "order_unknown"}), nil
@@ -58,7 +60,7 @@ func cancelledBefore(ctx context.Context, tx *sql.Tx, id string) (*httponce.Answ
 }
 
 func Example_state() {
-	s := start(`CREATE TABLE orders (id TEXT PRIMARY KEY, state TEXT); INSERT INTO orders VALUES ('911001', 'pending'), ('911002', 'paid');
+	s := start(`CREATE TABLE orders (tenant TEXT, id TEXT, state TEXT); INSERT INTO orders VALUES ('acme', '911001', 'pending'), ('acme', '911002', 'paid');
 		CREATE TABLE stock (available INTEGER)`)
 	defer s.stop()
 	s.mux.Handle("POST /orders/{id}/cancel", cancel(s))

@@ -1,7 +1,6 @@
 package examples
 
 import (
-	"context"
 	"database/sql"
 	"fmt"
 	"net/http"
@@ -13,36 +12,33 @@ import (
 // Who sends If-Match says which change he has seen, so that his late retry does not undo a newer one.
 func setEmail(s *service) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		version, err := setEmailIn(r, s.db, r.FormValue("enabled") == "true")
+		who, err := caller(r)
 		if err != nil {
-			var answer *httponce.Answer
-			if answer, _ = err.(*httponce.Answer); answer == nil {
-				answer = httponce.Refuse(http.StatusServiceUnavailable, "Nothing is lost: send it again.")
-			}
-			answer.ServeHTTP(w, r)
+			reply(w, r, errWho, nil)
 			return
 		}
-		w.Header().Set("ETag", etag(version))
+		version, err := setEmailOf(r, s.db, who.Principal, r.FormValue("enabled") == "true")
+		reply(w, r, &httponce.Answer{Header: http.Header{"ETag": {etag(version)}}}, err)
 	}
 }
 
 func etag(version int) string { return fmt.Sprintf(`"%d"`, version) }
 
-func setEmailIn(r *http.Request, db *sql.DB, enabled bool) (version int, _ error) {
-	ctx := context.WithoutCancel(r.Context())
+func setEmailOf(r *http.Request, db *sql.DB, user string, enabled bool) (version int, _ error) {
+	ctx := r.Context()
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return 0, err
 	}
 	defer tx.Rollback()
 	var present bool
-	if err := tx.QueryRowContext(ctx, `SELECT email, version FROM preferences`).Scan(&present, &version); err != nil { // FOR UPDATE, on a server
+	if err := tx.QueryRowContext(ctx, `SELECT email, version FROM preferences WHERE user = ?`, user).Scan(&present, &version); err != nil { // FOR UPDATE, on a server
 		return 0, err
 	}
 	if err := httponce.IfMatch(r, etag(version)); err != nil || present == enabled {
 		return version, err
 	}
-	_, err = tx.ExecContext(ctx, `UPDATE preferences SET email = ?, version = version + 1`, enabled)
+	_, err = tx.ExecContext(ctx, `UPDATE preferences SET email = ?, version = version + 1 WHERE user = ?`, enabled, user)
 	if err != nil {
 		return 0, err
 	}
@@ -50,7 +46,7 @@ func setEmailIn(r *http.Request, db *sql.DB, enabled bool) (version int, _ error
 }
 
 func Example_targetValue() {
-	s := start(`CREATE TABLE preferences (email INTEGER, version INTEGER); INSERT INTO preferences VALUES (1, 1)`)
+	s := start(`CREATE TABLE preferences (user TEXT, email INTEGER, version INTEGER); INSERT INTO preferences VALUES ('alice', 1, 1)`)
 	defer s.stop()
 	s.mux.Handle("PUT /email", setEmail(s))
 

@@ -3,6 +3,7 @@ package examples
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"time"
 
@@ -19,36 +20,42 @@ func quote(s *service) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		who, err := caller(r)
 		if err != nil {
-			http.Error(w, "who are you?", http.StatusUnauthorized)
+			reply(w, r, errWho, nil)
 			return
 		}
-		token, err := storeQuote(r.Context(), s, who, "Q1")
-		if err != nil {
-			http.Error(w, "try again", http.StatusServiceUnavailable)
-			return
-		}
-		_ = json.NewEncoder(w).Encode(map[string]string{"quote": "Q1", "token": token})
+		answer, err := storeQuote(r.Context(), s, who)
+		reply(w, r, answer, err)
 	}
 }
 
-func storeQuote(ctx context.Context, s *service, who onceward.Scope, id string) (token string, _ error) {
+func storeQuote(ctx context.Context, s *service, who onceward.Scope) (*httponce.Answer, error) {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer tx.Rollback()
-	if _, err := tx.ExecContext(ctx, `INSERT INTO quotes (id, cents) VALUES (?, 3980)`, id); err != nil {
-		return "", err
+	var id string
+	if err := tx.QueryRowContext(ctx, `INSERT INTO quotes (tenant, cents) VALUES (?, 3980) RETURNING id`, who.Tenant).Scan(&id); err != nil {
+		return nil, err
 	}
-	if token, err = s.engine.Issue(ctx, tx, confirmQuote, who, id); err != nil {
-		return "", err
+	token, err := s.engine.Issue(ctx, tx, confirmQuote, who, id)
+	if err != nil {
+		return nil, err
 	}
-	return token, tx.Commit()
+	return httponce.OK(map[string]string{"quote": id, "token": token}), tx.Commit()
 }
 
 type confirmation struct {
 	Token string `json:"token"`
 	Gift  bool   `json:"gift"`
+}
+
+// Validate refuses what names no action.
+func (c confirmation) Validate() error {
+	if c.Token == "" {
+		return errors.New("token is needed")
+	}
+	return nil
 }
 
 func tokenOf(_ *http.Request, in confirmation) (string, error) { return in.Token, nil }
@@ -57,7 +64,8 @@ func tokenOf(_ *http.Request, in confirmation) (string, error) { return in.Token
 // is unique, so that a second token of the quote orders nothing.
 func confirmOnce(ctx context.Context, tx sqlstore.Tx, in confirmation) (*httponce.Answer, error) {
 	var cents int
-	err := tx.QueryRowContext(ctx, `SELECT cents FROM quotes WHERE id = ?`, onceward.Subject(ctx)).Scan(&cents)
+	err := tx.QueryRowContext(ctx, `SELECT cents FROM quotes WHERE id = ? AND tenant = ?`,
+		onceward.Subject(ctx), httponce.CallFrom(ctx).Scope.Tenant).Scan(&cents)
 	if err != nil {
 		return nil, err
 	}
@@ -72,8 +80,15 @@ func confirmOnce(ctx context.Context, tx sqlstore.Tx, in confirmation) (*httponc
 	return &httponce.Answer{Status: http.StatusCreated, Body: map[string]any{"quote": onceward.Subject(ctx), "cents": cents}}, nil
 }
 
+// issueAgain is what a page does that was opened twice: a second token of one quote.
+func issueAgain(s *service, id string) string {
+	tx := must(s.db.Begin())
+	defer tx.Commit()
+	return must(s.engine.Issue(context.Background(), tx, confirmQuote, onceward.Scope{Tenant: "acme", Principal: "alice"}, id))
+}
+
 func Example_token() {
-	s := start(`CREATE TABLE quotes (id TEXT PRIMARY KEY, cents INTEGER); CREATE TABLE orders (quote TEXT UNIQUE, cents INTEGER, gift INTEGER)`)
+	s := start(`CREATE TABLE quotes (id INTEGER PRIMARY KEY, tenant TEXT, cents INTEGER); CREATE TABLE orders (quote INTEGER UNIQUE, cents INTEGER, gift INTEGER)`)
 	defer s.stop()
 	s.mux.Handle("POST /quotes", quote(s))
 	s.mux.Handle("POST /orders", httponce.JSONBy(s.door, confirmQuote, tokenOf, confirmOnce))
@@ -84,12 +99,14 @@ func Example_token() {
 	s.send("POST /orders", `{"token":"`+quoted.Token+`"}`)
 	s.send("POST /orders", `{"token":"`+quoted.Token+`","gift":true}`)
 	s.send("POST /orders", `{"token":"a guess, or another user's"}`)
+	s.send("POST /orders", `{"token":"`+issueAgain(s, "1")+`"}`)
 	s.rows("orders")
 	// Output:
-	// 200 {"quote":"Q1","token":"…"}
-	// 201 {"cents":3980,"quote":"Q1"}
-	// 201 {"cents":3980,"quote":"Q1"} (replayed)
+	// 200 {"quote":"1","token":"…"}
+	// 201 {"cents":3980,"quote":"1"}
+	// 201 {"cents":3980,"quote":"1"} (replayed)
 	// 422 key_reused
 	// 404 token_unknown
+	// 409 quote_already_ordered
 	// orders: 1
 }

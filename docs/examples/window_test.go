@@ -11,8 +11,11 @@ import (
 	"github.com/onceward/onceward/sqlstore"
 )
 
-// Two clicks within five seconds are one export. Whoever brings a key means an export of his own, for a day.
-var exportOrders = &onceward.Operation{Name: "export-orders.v1", Window: 5 * time.Second, Retention: 24 * time.Hour}
+// Two clicks within five seconds are one export, whoever of the tenant has clicked. Whoever brings a key means an export of his
+// own, for a day. The second waits a moment for the first: without Wait it would be told 409 while that one runs.
+var exportOrders = &onceward.Operation{
+	Name: "export-orders.v1", Window: 5 * time.Second, Retention: 24 * time.Hour, Wait: time.Second, Per: onceward.Tenant,
+}
 
 type export struct {
 	Month string `json:"month"`
