@@ -36,7 +36,7 @@ type Options struct {
 	// OutcomeBytesMax bounds one outcome; a larger one is rolled back with ErrOutcomeTooLarge. Defaults to 16 MiB.
 	OutcomeBytesMax int
 	// FailUntouched makes Do answer ErrUntouched where the work wrote nothing through its transaction, although the
-	// record stands: set it in tests. Defaults to false: it is reported to the observer.
+	// record stands: set it in tests. See WroteNothing for a work that means it. Defaults to false: it is reported to the observer.
 	FailUntouched bool
 	// Observer is told of every step. Defaults to none.
 	Observer Observer

@@ -132,6 +132,19 @@ func TestR3_5_AfterTheWindowThereIsANewExport(t *testing.T) {
 	})
 }
 
+func TestR3_5_OtherContentIsAnotherExport(t *testing.T) {
+	onEach(t, func(t *testing.T, db *database) {
+		p := db.start()
+		first := p.export(alice, december)
+		other := p.export(alice, strings.Replace(december, "12", "11", 1))
+		again := p.export(alice, december)
+		if other.status != 202 || other.header.Get("Location") == first.header.Get("Location") || again.body != first.body {
+			t.Errorf("got %d with %q, and then %q", other.status, other.header.Get("Location"), again.body)
+		}
+		db.wantCount("exports", 2)
+	})
+}
+
 // F40: two that mean it are two, though they say the same.
 func TestR3_5_F40_AKeyOverridesTheWindow(t *testing.T) {
 	onEach(t, func(t *testing.T, db *database) {
